@@ -1,0 +1,112 @@
+"""The plan: one fully decided layout; and wishes: what of it somebody has fixed already."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Device = Literal["none", "cpu", "nvme"]
+Precision = Literal["fp32", "fp16", "bf16"]
+CheckpointingKind = Literal["none", "full", "selective", "every"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpointing:
+    """Activation checkpointing of the decoder blocks.
+
+    ``full`` recomputes every block from its input; ``every`` n recomputes every n-th block only;
+    ``selective`` recomputes the core attention and the cheap element-wise parts inside each block
+    (what is kept are the outputs of matrix products and of the attention kernel).
+    """
+
+    kind: CheckpointingKind = "none"
+    every: int = 1
+    """Only for ``every``: one block in this many is checkpointed."""
+
+    def __str__(self) -> str:
+        return f"every {self.every}" if self.kind == "every" else self.kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buckets:
+    """Sizes of communication and working buffers, in elements (not bytes)."""
+
+    reduce: int
+    """Gradients reduced in one collective (reduce_bucket_size)."""
+    allgather: int
+    """Parameters gathered in one collective after the step, stages 1 and 2 (allgather_bucket_size; even)."""
+    prefetch: int
+    """Parameters fetched ahead at stage 3 (stage3_prefetch_bucket_size)."""
+    max_live_parameters: int
+    """Upper bound of gathered parameters at stage 3."""
+    max_reuse_distance: int
+    """Parameters reused within this many elements stay gathered at stage 3."""
+    persistence_threshold: int
+    """Parameters smaller than this are never partitioned at stage 3."""
+    sub_group_size: int
+    """Elements stepped at a time by the stage 3 optimizer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One fully decided layout; a frozen value that formats write and the ledger accounts for."""
+
+    world_size: int
+    """Processes = GPUs in all."""
+    gpus_per_node: int
+    zero_stage: int
+    """0 replicates everything, 1 shards optimizer states, 2 gradients too, 3 parameters too."""
+    precision: Precision
+    """Compute type; fp16 and bf16 keep fp32 master weights."""
+    checkpointing: Checkpointing
+    micro_batch: int
+    """Sequences per rank in one forward pass."""
+    accumulation: int
+    """Micro-batches per optimizer step."""
+    buckets: Buckets
+    shard_group: int | None = None
+    """Ranks that share one copy of the sharded states; None means all data-parallel ranks."""
+    tensor_parallel: int = 1
+    pipeline_parallel: int = 1
+    context_parallel: int = 1
+    ulysses: int = 1
+    """Ranks over which Ulysses splits each sequence."""
+    expert_parallel: int = 1
+    offload_optimizer: Device = "none"
+    offload_parameters: Device = "none"
+    offload_activations: bool = False
+
+    @property
+    def data_parallel(self) -> int:
+        """Ranks that see different data = world size without the tensor, pipeline, context and Ulysses ranks."""
+        return self.world_size // (self.tensor_parallel * self.pipeline_parallel * self.context_parallel * self.ulysses)
+
+    @property
+    def shards(self) -> int:
+        """Ranks over which ZeRO shards the states. Sequence-parallel ranks hold the same weights, so they shard too."""
+        if self.shard_group is not None:
+            return self.shard_group
+        return self.world_size // (self.tensor_parallel * self.pipeline_parallel)
+
+    @property
+    def global_batch(self) -> int:
+        """Sequences per optimizer step over all ranks."""
+        return self.micro_batch * self.accumulation * self.data_parallel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """A partial plan: what is fixed; ``None`` is open. Field names are those of Plan."""
+
+    zero_stage: int | None = None
+    precision: Precision | None = None
+    checkpointing: Checkpointing | None = None
+    micro_batch: int | Literal["max"] | None = None
+    accumulation: int | None = None
+    shard_group: int | None = None
+    tensor_parallel: int | None = None
+    pipeline_parallel: int | None = None
+    context_parallel: int | None = None
+    ulysses: int | None = None
+    expert_parallel: int | None = None
+    offload_optimizer: Device | None = None
+    offload_parameters: Device | None = None
+    offload_activations: bool | None = None

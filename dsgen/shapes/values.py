@@ -1,0 +1,145 @@
+"""The tensors of a model: what the ledger, the writers and the planner know of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+# Vocabulary of the docstrings: h hidden, q = heads x head_dim, k = kv_heads x head_dim,
+# i intermediate, V vocab, s sequence length, b micro-batch, L layers.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moe:
+    """Mixture of experts; see the columns of dsgen/facts/models.csv."""
+
+    experts: int
+    top_k: int
+    intermediate: int
+    shared: int = 0
+    shared_intermediate: int | None = None
+    first_dense_layers: int = 0
+    layer_step: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mla:
+    """Multi-head latent attention (DeepSeek): ranks of the low-rank projections and head widths."""
+
+    q_lora_rank: int
+    """0: the query is projected directly."""
+    kv_lora_rank: int
+    qk_nope_head_dim: int
+    qk_rope_head_dim: int
+    v_head_dim: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Architecture:
+    """A decoder's hyper-parameters, by the names of Hugging Face's config.json where there is one."""
+
+    family: str
+    """llama, qwen2, gpt2, ...: decides the decoder that is generated and which kernels exist."""
+    hf_architecture: str
+    """The Hugging Face class, for example LlamaForCausalLM."""
+    layer_class: str
+    """The block that is wrapped and checkpointed, for example LlamaDecoderLayer."""
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate: int
+    vocab: int
+    tied: bool
+    """Input and output embedding share storage."""
+    mlp: str = "swiglu"
+    """swiglu, geglu (three matrices), gelu, relu (two)."""
+    norm: str = "rmsnorm"
+    norms_per_layer: int = 2
+    attention_bias: str = "none"
+    """none, all, qkv (no output bias), o (output bias only)."""
+    mlp_bias: bool = False
+    positional: str = "rope"
+    """rope, learned, alibi."""
+    max_positions: int | None = None
+    qk_norm: str | None = None
+    """head, full or None."""
+    sliding_window: int | None = None
+    native_dtype: str | None = None
+    """Type of pre-training: bf16, fp16, fp32, fp8."""
+    moe: Moe | None = None
+    mla: Mla | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
+    """Switches of single families (lm_bias, embed_norm, pos_offset, ...), as in models.csv."""
+
+    @property
+    def gated(self) -> bool:
+        """Whether the MLP has a gate: three matrices instead of two."""
+        return self.mlp in ("swiglu", "geglu")
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One parameter tensor, named as the generated decoder names it, relative to its block."""
+
+    name: str
+    shape: tuple[int, ...]
+    trainable: bool = True
+
+    @property
+    def numel(self) -> int:
+        return prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One decoder layer."""
+
+    tensors: tuple[Tensor, ...]
+    is_moe: bool = False
+
+    @cached_property
+    def parameters(self) -> int:
+        return sum(tensor.numel for tensor in self.tensors)
+
+    @cached_property
+    def trainable(self) -> int:
+        return sum(tensor.numel for tensor in self.tensors if tensor.trainable)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """All parameter tensors: the blocks in order, and what stands outside them."""
+
+    name: str
+    architecture: Architecture
+    blocks: tuple[Block, ...]
+    """One entry per layer; equal layers are the same object."""
+    outside: tuple[Tensor, ...]
+    """Embeddings, last norm, output head (absent if tied)."""
+    notes: tuple[str, ...] = ()
+    """What was inferred or assumed, in sentences for the user."""
+
+    @cached_property
+    def parameters(self) -> int:
+        """All parameters, frozen ones included."""
+        return sum(block.parameters for block in self.blocks) + sum(t.numel for t in self.outside)
+
+    @cached_property
+    def trainable(self) -> int:
+        """Parameters that get gradients and optimizer states."""
+        return sum(block.trainable for block in self.blocks) + sum(
+            tensor.numel for tensor in self.outside if tensor.trainable
+        )
+
+    @cached_property
+    def largest_block(self) -> int:
+        """Parameters of the largest decoder layer."""
+        return max(block.parameters for block in self.blocks)
+
+    @cached_property
+    def largest_tensor(self) -> int:
+        """Elements of the largest single tensor."""
+        tensors = [tensor for block in set(self.blocks) for tensor in block.tensors]
+        return max(tensor.numel for tensor in (*tensors, *self.outside))

@@ -1,0 +1,183 @@
+"""What spec.yaml says, checked and typed; nothing looked up or decided yet."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from dsgen.errors import Place
+
+KeyPath = tuple[str | int, ...]
+
+Attention = Literal["eager", "sdpa", "flash"]
+Loss = Literal["full", "chunked", "fused_linear"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSizes:
+    """A model given by numbers; what is None is inferred and said."""
+
+    parameters: int | None = None
+    layers: int | None = None
+    hidden: int | None = None
+    heads: int | None = None
+    kv_heads: int | None = None
+    head_dim: int | None = None
+    intermediate: int | None = None
+    vocab: int | None = None
+    tied: bool | None = None
+    max_positions: int | None = None
+    mlp: str | None = None
+    """swiglu (default), geglu, gelu or relu."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """Exactly one of the three is set."""
+
+    name: str | None = None
+    """A preset's name or a Hugging Face id."""
+    path: Path | None = None
+    """A folder with a Hugging Face config.json, or that file, made absolute against the spec's folder."""
+    sizes: ModelSizes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuNumbers:
+    """A GPU given by numbers rather than by name; unknown figures are None."""
+
+    memory: int
+    """Usable bytes."""
+    bf16_tflops: float | None = None
+    """Dense; None means that the card has no native bf16."""
+    fp16_tflops: float | None = None
+    fp32_tflops: float | None = None
+    memory_bandwidth_gb_s: float | None = None
+    link_gb_s: float | None = None
+    """One way, between GPUs of a node."""
+    compute_capability: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interconnect:
+    """Between nodes."""
+
+    gbit_s: float | None = None
+    rdma: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NvmeSpec:
+    """Local NVMe drives of each node."""
+
+    path: str | None = None
+    size: int | None = None
+    """Bytes per node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HardwareSpec:
+    """As written; dsgen.hardware looks the names up and fills what a node preset knows."""
+
+    node: str | None = None
+    gpu: str | GpuNumbers | None = None
+    gpus_per_node: int | None = None
+    nodes: int = 1
+    interconnect: Interconnect = Interconnect()
+    host_memory: int | None = None
+    """Bytes per node."""
+    nvme: NvmeSpec | None = None
+    disk: int | None = None
+    """Bytes per node, for checkpoints."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimizer:
+    """Optimizer and its hyper-parameters, by the names of torch.optim."""
+
+    type: str = "adamw"
+    """Lower case: adamw, adam, sgd."""
+    lr: float = 2e-5
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+    momentum: float = 0.0
+    """sgd only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduler:
+    """Learning-rate schedule, stepped once per optimizer step."""
+
+    type: str = "cosine"
+    """constant, linear or cosine, each after a linear warm-up."""
+    warmup_steps: int = 0
+    total_steps: int | None = None
+    min_lr_ratio: float = 0.0
+    """Last learning rate divided by the peak (cosine and linear)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """What is trained: all weights, or low-rank adapters beside frozen ones."""
+
+    type: Literal["full", "lora"] = "full"
+    rank: int = 16
+    alpha: float = 32.0
+    dropout: float = 0.0
+    targets: str | tuple[str, ...] = "all-linear"
+    """Names of the linear layers that get adapters, or "all-linear": all but the output head."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """How it is trained; what is None is decided later, and said."""
+
+    sequence_length: int | None = None
+    """Tokens per sequence; None: see dsgen.shapes.default_sequence_length."""
+    global_batch: int | None = None
+    """Sequences per optimizer step; None: whatever micro-batch times ranks gives."""
+    global_tokens: int | None = None
+    """Tokens per optimizer step, instead of global_batch."""
+    precision: Literal["auto", "bf16", "fp16", "fp32"] = "auto"
+    optimizer: Optimizer = Optimizer()
+    scheduler: Scheduler | None = None
+    gradient_clipping: float = 1.0
+    """Largest gradient norm; 0 turns clipping off."""
+    method: Method = Method()
+    attention: Attention = "sdpa"
+    loss: Loss = "full"
+    compile: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetSpec:
+    """Who the files are written for, as written."""
+
+    format: str = "deepspeed"
+    loaded_by: str = "deepspeed"
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """A whole spec.yaml."""
+
+    file: str
+    """As the user named it, for messages."""
+    model: ModelSpec
+    hardware: HardwareSpec
+    memory_budget: int | None = None
+    """Whole-GPU bytes; None: what the card has, less a stated reserve."""
+    training: Training = Training()
+    want: Mapping[str, object] = field(default_factory=dict)
+    """Typed values under the names of dsgen.plan.Wishes; checkpointing stays a string or {"every": n}."""
+    target: TargetSpec = TargetSpec()
+    places: Mapping[KeyPath, Place] = field(default_factory=dict)
+    """Key path to the place of its value."""
+
+    def place(self, *path: str | int) -> Place:
+        """Where the value at ``path`` stands, or the nearest parent that the user wrote."""
+        while path and path not in self.places:
+            path = path[:-1]
+        return self.places.get(path, Place(self.file))
