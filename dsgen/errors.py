@@ -2,8 +2,8 @@
 
 DsgenError                exit 2: dsgen could not do the job
 ├── InputError            a file, flag or spec is malformed; carries where and what to write instead
-└── MissingTool           something outside dsgen is absent (torch, deepspeed, a compiler)
-Refused                   exit 1: well-formed, but it does not fit, is not legal, or did not run
+└── MissingToolError           something outside dsgen is absent (torch, deepspeed, a compiler)
+RefusedError                   exit 1: well-formed, but it does not fit, is not legal, or did not run
 
 Every message is one problem in one line; ``help`` says what to write instead.
 """
@@ -63,11 +63,11 @@ class InputError(DsgenError):
     """A file, flag or spec that is malformed."""
 
 
-class MissingTool(DsgenError):
+class MissingToolError(DsgenError):
     """Something outside dsgen that the command needs is absent."""
 
 
-class Refused(ProblemsError):
+class RefusedError(ProblemsError):
     """Well-formed, but it does not fit, is not legal, or did not run."""
 
     exit_code = 1
