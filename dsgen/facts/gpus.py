@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from dsgen.facts.tables import index, nearest, number, rows
-
-GIB = 2**30
+from dsgen.units import GIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
