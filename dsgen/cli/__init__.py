@@ -5,12 +5,13 @@ Exit 0: done, clean. 1: refused or findings. 2: dsgen could not do the job.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from dsgen import __version__
-from dsgen.errors import ProblemsError
+from dsgen.errors import InputError, ProblemsError
 
 # name -> what --help says in one line. The module is dsgen.cli.<name>.
 COMMANDS = {
@@ -22,14 +23,26 @@ COMMANDS = {
 
 
 def _parser(command: str | None) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="dsgen", description="Plan, write and smoke-run DeepSpeed configs.")
+    # No abbreviated flags: a script that says --form must not break when --formula comes along.
+    parser = argparse.ArgumentParser(
+        prog="dsgen", description="Plan, write and smoke-run DeepSpeed configs.", allow_abbrev=False
+    )
     parser.add_argument("--version", action="version", version=f"dsgen {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        subparser = commands.add_parser(name, help=summary, description=summary.capitalize() + ".")
+        description = summary[0].upper() + summary[1:] + "."
+        subparser = commands.add_parser(name, help=summary, description=description, allow_abbrev=False)
         if name == command:
             import_module(f"dsgen.cli.{name}").add_arguments(subparser)
     return parser
+
+
+def _refuse_unknown(command: str) -> None:
+    from dsgen.facts.tables import nearest
+
+    close = nearest(command, COMMANDS)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"commands are {', '.join(COMMANDS)}"
+    raise InputError.at(f"there is no command {command!r}", help=hint)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,16 +50,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     # Only the called command's module is imported: its flags are added, the others stay names.
     command = next((word for word in argv if not word.startswith("-")), None)
-    args = _parser(command).parse_args(argv)
     try:
-        return int(import_module(f"dsgen.cli.{args.command}").run(args))
+        if command is not None and command not in COMMANDS:
+            _refuse_unknown(command)
+        args = _parser(command).parse_args(argv)
+        exit_code = int(import_module(f"dsgen.cli.{args.command}").run(args))
+        # What is still buffered meets a closed pipe here, where it can be caught, not at interpreter exit.
+        sys.stdout.flush()
     except ProblemsError as error:
         for problem in error.problems:
             print(f"dsgen: {problem}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        # The reader of our output has gone (head, less): nothing to say to anyone.
-        sys.stderr.close()
+        # The reader of our output has gone (head, less): nothing to say to anyone, now or at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return 130
+    return exit_code
