@@ -46,6 +46,23 @@ class Buckets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Swap:
+    """Host buffers of the offload, per rank; sizes in elements. The defaults are DeepSpeed's
+    (deepspeed/runtime/zero/offload_config.py)."""
+
+    pin_memory: bool = True
+    """Page-locked host buffers; DeepSpeed's default is true since 0.19.5."""
+    optimizer_buffers: int = 4
+    """offload_optimizer.buffer_count: each holds one sub-group in fp32, nvme only."""
+    parameter_buffers: int = 5
+    """offload_param.buffer_count, nvme only."""
+    parameter_buffer_size: int = 100_000_000
+    """offload_param.buffer_size, nvme only; must hold the largest parameter shard of a rank."""
+    max_in_cpu: int = 1_000_000_000
+    """offload_param.max_in_cpu: elements of the parameters that stay in RAM, nvme only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """One fully decided layout; a frozen value that formats write and the ledger accounts for."""
 
@@ -73,6 +90,14 @@ class Plan:
     offload_optimizer: Device = "none"
     offload_parameters: Device = "none"
     offload_activations: bool = False
+    overlap_comm: bool | None = None
+    """Reduce gradients while the backward pass runs; None: DeepSpeed's default, at stage 3 only."""
+    swap: Swap = Swap()
+
+    @property
+    def overlaps(self) -> bool:
+        """overlap_comm as it acts (deepspeed/runtime/zero/config.py:overlap_comm_valid)."""
+        return self.zero_stage == 3 if self.overlap_comm is None else self.overlap_comm
 
     @property
     def data_parallel(self) -> int:
