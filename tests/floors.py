@@ -42,7 +42,10 @@ FLOORS: tuple[tuple[Room, ...], ...] = (
         Room("hardware", ("dsgen.hardware",), "the machines"),
     ),
     (Room("spec", ("dsgen.spec",), "spec.yaml to checked values"),),
-    (Room("facts", ("dsgen.facts",), "tables; every row has its source"),),
+    (
+        Room("facts", ("dsgen.facts",), "tables; every row has its source"),
+        Room("documents", ("dsgen.documents",), "files parsed with the place of every value"),
+    ),
     (
         Room("units", ("dsgen.units",), "sizes, counts and numbers as people write them"),
         Room("data", ("dsgen.data",), "where schemas/ and templates/ lie"),
