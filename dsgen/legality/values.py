@@ -34,7 +34,11 @@ class Row:
     """One sentence for the user: what happens, and what to write instead. May name {fields} of the plan."""
     source: str
     """Where in which library it is enforced, or who says so."""
+    library: str = "deepspeed"
+    """Whose versions ``since`` and ``until`` are."""
     since: str | None = None
-    """First library version with it (of the format's library); None: all."""
+    """First version of the library with it; None: all."""
     until: str | None = None
-    """First library version without it."""
+    """First version of the library without it."""
+    fields: tuple[str, ...] = ()
+    """Fields of the plan that it is about, so that a message can point at what the user wrote."""
