@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
+
+from dsgen.facts.versions import libraries
+from dsgen.spec.values import Spec
 
 Format = Literal["deepspeed", "fsdp2", "fsdp1", "ddp", "accelerate", "hf"]
 Loader = Literal["deepspeed", "transformers", "accelerate", "lightning"]
@@ -17,3 +20,18 @@ class Target:
     """Who reads the file: it decides the dialect and which "auto" values are filled."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Library name to version, for example {"deepspeed": "0.19.8", "torch": "2.13.0"}; newest known where absent."""
+
+    def version(self, library: str) -> str:
+        """The version of that library: as stated, else the newest known."""
+        return self.versions.get(library) or libraries()[library].newest
+
+
+def target_of(spec: Spec) -> Target:
+    """The spec's target, with the newest known version of every library that it leaves open."""
+    newest = {name: library.newest for name, library in libraries().items()}
+    # The schema has checked format and loader against the names that exist.
+    return Target(
+        format=cast(Format, spec.target.format),
+        loaded_by=cast(Loader, spec.target.loaded_by),
+        versions={**newest, **spec.target.versions},
+    )

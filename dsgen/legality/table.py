@@ -1,0 +1,13 @@
+"""The whole table: every row once. A new row goes into the file of its subject."""
+
+from dsgen.legality import rows_batch, rows_checkpointing, rows_offload, rows_optimizer, rows_parallel, rows_precision
+from dsgen.legality.values import Row
+
+TABLE: tuple[Row, ...] = (
+    *rows_precision.ROWS,
+    *rows_batch.ROWS,
+    *rows_parallel.ROWS,
+    *rows_offload.ROWS,
+    *rows_checkpointing.ROWS,
+    *rows_optimizer.ROWS,
+)

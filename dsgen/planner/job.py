@@ -1,0 +1,87 @@
+"""Gathers what a spec says, what is looked up and what is decided: the one thing that every command starts from."""
+
+from dataclasses import dataclass, replace
+
+from dsgen.errors import Problem, RefusedError
+from dsgen.hardware import Hardware, hardware_of
+from dsgen.plan import Wishes
+from dsgen.planner.decide import decide
+from dsgen.planner.refusal import IllegalPlanError
+from dsgen.planner.values import Decision
+from dsgen.planner.wishes import wishes_of
+from dsgen.shapes.resolve import sequence_length_of, shapes_of
+from dsgen.shapes.values import Shapes
+from dsgen.spec.values import Spec, Training
+from dsgen.target import Target, target_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """Everything that a decision rests on."""
+
+    spec: Spec
+    wishes: Wishes
+    shapes: Shapes
+    hardware: Hardware
+    target: Target
+    sequence_length: int
+    notes: tuple[str, ...]
+    """What was inferred or assumed on the way."""
+
+    @property
+    def training(self) -> Training:
+        return self.spec.training
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A spec, everything it rests on, and what was decided."""
+
+    inputs: Inputs
+    decision: Decision
+
+
+def inputs_of(spec: Spec) -> Inputs:
+    """Looks everything up; raises InputError or RefusedError where the spec names what does not exist."""
+    shapes = shapes_of(spec)
+    hardware = hardware_of(spec)
+    length, note = sequence_length_of(spec.training, shapes.architecture, spec.place("training", "sequence_length"))
+    return Inputs(
+        spec=spec,
+        wishes=wishes_of(spec, shapes.architecture.layers),
+        shapes=shapes,
+        hardware=hardware,
+        target=target_of(spec),
+        sequence_length=length,
+        notes=(*shapes.notes, *hardware.notes, *([note] if note else [])),
+    )
+
+
+def decide_spec(spec: Spec) -> Job:
+    """The whole way from a spec to a decision.
+
+    Raises RefusedError, with the place of the wish that is to blame where there is one.
+    """
+    inputs = inputs_of(spec)
+    try:
+        decision = decide_inputs(inputs)
+    except IllegalPlanError as error:
+        raise _placed(error, spec) from None
+    return Job(inputs=inputs, decision=replace(decision, notes=(*inputs.notes, *decision.notes)))
+
+
+def decide_inputs(inputs: Inputs) -> Decision:
+    """``decide`` for gathered inputs."""
+    return decide(inputs.wishes, inputs.shapes, inputs.hardware, inputs.training, inputs.sequence_length, inputs.target)
+
+
+def _placed(error: IllegalPlanError, spec: Spec) -> RefusedError:
+    """The same problems, each pointing at the first wish that its rule is about."""
+    problems = []
+    for problem, row in zip(error.problems, error.rows, strict=True):
+        written = [
+            path for field in row.fields for path in (("want", field), ("training", field)) if path in spec.places
+        ]
+        place = spec.place(*written[0]) if written else None
+        problems.append(Problem(problem.message, place, problem.help))
+    return RefusedError(*problems)

@@ -1,0 +1,72 @@
+"""The ladder: ways to lay out the states and activations, from the simplest to the most costly.
+
+The order is that of what each lever costs in time and trouble, the cheapest first:
+
+1. ZeRO stages. Stages 1 and 2 move as many bytes as plain data parallelism (2 parameters' worth a step,
+   reduce-scatter and all-gather instead of one all-reduce); stage 3 moves 3, and with accumulation does so for
+   every micro-batch (ZeRO paper, arXiv 1910.02054, section 7).
+2. Checkpointing. Selective recomputes element-wise work only, a few percent of a step; full runs the
+   forward pass twice: 4/3 of the arithmetic.
+3. Offload to host memory: the optimizer step moves to the CPU, and gradients and parameters cross PCIe once a step;
+   parameters offloaded cross it for every micro-batch.
+4. Offload to NVMe: the same through disks of some GB/s.
+
+Within a node that is joined by NVLink, stage 3 is cheaper than full checkpointing at stage 2: its extra
+traffic hides behind compute, a third more arithmetic does not. Over slow links between nodes it can be the
+other way round; this order does not look at links yet, and says so nowhere else.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dsgen.plan import Checkpointing, Device, Wishes
+
+STAGES = (0, 1, 2, 3)
+CHECKPOINTING = (Checkpointing("none"), Checkpointing("selective"), Checkpointing("full"))
+OFFLOAD: tuple[tuple[Device, Device], ...] = (
+    # optimizer, parameters
+    ("none", "none"),
+    ("cpu", "none"),
+    ("none", "cpu"),
+    ("cpu", "cpu"),
+    ("nvme", "none"),
+    ("nvme", "cpu"),
+    ("nvme", "nvme"),
+    ("cpu", "nvme"),
+    ("none", "nvme"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One way: ZeRO stage, checkpointing, offload."""
+
+    zero_stage: int
+    checkpointing: Checkpointing
+    offload_optimizer: Device
+    offload_parameters: Device
+
+
+def rungs(wishes: Wishes, world_size: int) -> Iterator[Rung]:
+    """The ladder from its foot, with every lever that a wish fixes held there.
+
+    On one GPU sharding changes nothing, so only the stages that offload needs are climbed.
+    """
+    checkpointing = CHECKPOINTING if wishes.checkpointing is None else (wishes.checkpointing,)
+    for optimizer, parameters in OFFLOAD:
+        if wishes.offload_optimizer not in (None, optimizer) or wishes.offload_parameters not in (None, parameters):
+            continue
+        for kind in checkpointing:
+            for stage in _stages(wishes.zero_stage, world_size, optimizer, parameters):
+                yield Rung(stage, kind, optimizer, parameters)
+
+
+def _stages(wished: int | None, world_size: int, optimizer: Device, parameters: Device) -> tuple[int, ...]:
+    if wished is not None:
+        return (wished,)
+    if world_size > 1:
+        return STAGES
+    if parameters != "none" or optimizer == "nvme":
+        return (3,)
+    # Stage 2 also moves the gradients to the host, which stage 1 leaves on the GPU.
+    return (1, 2) if optimizer == "cpu" else (0,)

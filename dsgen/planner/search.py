@@ -1,0 +1,82 @@
+"""Climbs the ladder: the first rung that is legal and fits, what was refused below it, what fits above."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from dsgen.legality.check import explain
+from dsgen.legality.values import Row
+from dsgen.plan import Plan
+from dsgen.planner.ladder import Rung
+from dsgen.planner.micro_batch import Split, largest
+from dsgen.planner.refusal import IllegalPlanError, NothingFitsError, refusal
+from dsgen.planner.values import Candidate, Rejected
+
+RUNNERS_UP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a climb brings back."""
+
+    chosen: Candidate
+    alternatives: tuple[Candidate, ...]
+    rejected: tuple[Rejected, ...]
+
+
+def climb(
+    rungs: Iterable[Rung],
+    splits: Sequence[Split],
+    make: Callable[[Rung, Split], Plan],
+    broken: Callable[[Plan], list[Row]],
+    weigh: Callable[[Plan], Candidate],
+) -> Found:
+    """The first fitting rung with its largest fitting micro-batch, and up to RUNNERS_UP further ones.
+
+    Raises IllegalPlanError where no rung is legal, NothingFitsError where no legal one fits.
+    """
+    fitting: list[Candidate] = []
+    rejected: list[Rejected] = []
+    said: set[str] = set()
+    illegal: tuple[Plan, list[Row]] | None = None
+    for rung in rungs:
+        plan = make(rung, splits[0])
+        rows = broken(plan)
+        if rows:
+            illegal = illegal or (plan, rows)
+            # One entry a rule is enough: the same one forbids whole flights of the ladder.
+            if not fitting and rows[0].name not in said:
+                said.add(rows[0].name)
+                rejected.append(Rejected(plan=plan, reason=f"{explain(rows[0], plan)} [{rows[0].name}]"))
+            continue
+        candidate = _best(rung, splits, make, weigh)
+        if candidate.fit.fits:
+            fitting.append(candidate)
+        elif not fitting:
+            rejected.append(Rejected(plan=candidate.plan, reason=refusal(candidate), candidate=candidate))
+        if len(fitting) > RUNNERS_UP:
+            break
+    if fitting:
+        return Found(fitting[0], tuple(fitting[1:]), tuple(rejected))
+    weighed = [entry.candidate for entry in rejected if entry.candidate is not None]
+    if weighed:
+        raise NothingFitsError(min(weighed, key=_overshoot), tuple(rejected))
+    assert illegal is not None  # a ladder has at least one rung
+    raise IllegalPlanError(*illegal)
+
+
+def _best(
+    rung: Rung, splits: Sequence[Split], make: Callable[[Rung, Split], Plan], weigh: Callable[[Plan], Candidate]
+) -> Candidate:
+    """The rung with the largest micro-batch that fits; with the smallest if none does."""
+    seen: dict[Split, Candidate] = {}
+
+    def fits(split: Split) -> bool:
+        seen[split] = weigh(make(rung, split))
+        return seen[split].fit.fits
+
+    return seen[largest(splits, fits) or splits[0]]
+
+
+def _overshoot(candidate: Candidate) -> float:
+    """How far the fullest place is beyond what it has, as a ratio."""
+    return max((overflow.needed / max(overflow.available, 1) for overflow in candidate.fit.overflows), default=0.0)
