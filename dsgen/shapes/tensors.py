@@ -40,6 +40,9 @@ from dsgen.shapes.mlp import dense, mixture
 from dsgen.shapes.norms import norm, norm_names
 from dsgen.shapes.values import Architecture, Block, Shapes, Tensor
 
+MOST_LAYERS = 10_000
+"""Above any decoder; a file or spec that says more is refused before anything is built."""
+
 
 def build(name: str, arch: Architecture, notes: tuple[str, ...] = (), stated_parameters: int | None = None) -> Shapes:
     """Every tensor of a decoder with this architecture."""

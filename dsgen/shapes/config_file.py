@@ -1,0 +1,127 @@
+"""A Hugging Face config.json as typed values, each problem with its place."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dsgen.errors import InputError, Place
+
+LARGEST_FILE = 4 * 2**20
+"""Bytes. Real ones are a few KiB; label maps make the largest a few hundred."""
+LARGEST_SIZE = 10**9
+"""Above any width, depth or vocabulary; keeps a slip of the key from running for minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The object in the file, and what transformers takes for a key that is absent."""
+
+    file: str
+    text: str
+    values: Mapping[str, Any]
+    defaults: Mapping[str, Any]
+
+    def get(self, key: str) -> Any:
+        """The value as it stands, or the default; None where there is neither."""
+        return self.values.get(key, self.defaults.get(key))
+
+    def whole(self, key: str) -> int | None:
+        """A whole number of at least 1, or None."""
+        value = self.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_SIZE:
+            raise self.problem(key, f"{key} is {_shown(value)}", f"write a whole number from 1 to {LARGEST_SIZE}")
+        return value
+
+    def needed(self, key: str) -> int:
+        """A whole number of at least 1."""
+        value = self.whole(key)
+        if value is None:
+            raise self.problem(key, f"{key} is missing", "it has no default: write it")
+        return value
+
+    def count(self, key: str) -> int:
+        """A whole number of at least 0; 0 where it is absent or null."""
+        return 0 if self.get(key) in (None, 0) and self.get(key) is not False else self.needed(key)
+
+    def flag(self, key: str) -> bool:
+        """True or false; absent or null is false."""
+        value = self.get(key)
+        if value is not None and not isinstance(value, bool):
+            raise self.problem(key, f"{key} is {_shown(value)}", "write true or false")
+        return bool(value)
+
+    def text_of(self, key: str) -> str | None:
+        """A string, or None."""
+        value = self.get(key)
+        if value is not None and not isinstance(value, str):
+            raise self.problem(key, f"{key} is {_shown(value)}", "write a string")
+        return value
+
+    def layer_list(self, key: str) -> list[int]:
+        """A list of layer numbers; empty where it is absent or null."""
+        value = self.get(key)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(type(item) is int for item in value):
+            raise self.problem(key, f"{key} is {_shown(value)}", "write a list of layer numbers")
+        return value
+
+    def problem(self, key: str, message: str, help: str | None = None) -> InputError:
+        """An error where ``key`` stands."""
+        error = InputError.at(message, self._place(key), help)
+        assert isinstance(error, InputError)
+        return error
+
+    def _place(self, key: str) -> Place:
+        # json keeps no positions. A key found once in the text is surely the one meant.
+        found = list(re.finditer(re.escape(json.dumps(key)) + r"\s*:\s*", self.text))
+        return place_at(self.file, self.text, found[0].end()) if len(found) == 1 else Place(self.file)
+
+
+def read_config(path: Path, place: Place | None = None) -> Config:
+    """Reads the file, or the config.json in the folder; ``place`` is where the path was written."""
+    file = path / "config.json" if path.is_dir() else path
+    try:
+        with open(file, "rb") as opened:
+            raw = opened.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError.at(
+            f"cannot read {file}: {error.strerror or error}", place, "give a folder with config.json, or that file"
+        ) from None
+    if len(raw) > LARGEST_FILE:
+        raise InputError.at(f"larger than {LARGEST_FILE} bytes: no config.json is", Place(str(file)))
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise InputError.at("not UTF-8", Place(str(file), line), "save it as UTF-8") from None
+    return Config(str(file), text, _object(str(file), text), {})
+
+
+def _object(file: str, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError.at(f"not JSON: {error.msg}", Place(file, error.lineno, error.colno)) from None
+    except RecursionError:
+        raise InputError.at("nested too deeply", Place(file)) from None
+    except ValueError:  # a number of thousands of digits
+        raise InputError.at("holds a number that is too long", Place(file)) from None
+    if not isinstance(value, dict):
+        raise InputError.at(f"holds {_shown(value)}, not an object", Place(file, 1, 1), "a config.json starts with {")
+    return value
+
+
+def place_at(file: str, text: str, offset: int) -> Place:
+    """Line and column of a character."""
+    return Place(file, text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1)
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else text[:37] + "..."
