@@ -1,5 +1,7 @@
 """What DeepSpeed's offload does not do, or does differently, below stage 3 or without a disk."""
 
+from math import ceil
+
 from dsgen.legality.values import Case, Row
 
 
@@ -57,6 +59,21 @@ ROWS = (
             "deepspeed/runtime/zero/partition_parameters.py:_validate_remote_device"
         ),
         fields=("offload_optimizer", "offload_parameters"),
+    ),
+    Row(
+        name="nvme-parameter-buffer-too-small",
+        formats=("deepspeed",),
+        forbidden=lambda case: (
+            case.plan.offload_parameters == "nvme"
+            and case.plan.swap.parameter_buffer_size < ceil(case.shapes.largest_tensor / case.plan.shards)
+        ),
+        why=(
+            "a buffer of offload_param holds {swap.parameter_buffer_size} elements, fewer than the largest parameter's "
+            "shard on each rank, so the first swap stops with 'More elements ... than buffer size'; use a larger "
+            "offload_param.buffer_size"
+        ),
+        source="deepspeed/runtime/swap_tensor/partitioned_param_swapper.py:get_buffer",
+        fields=("offload_parameters",),
     ),
     Row(
         name="activation-offload-not-in-format",

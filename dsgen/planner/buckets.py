@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from dsgen.plan import Buckets, Device, Plan
+from dsgen.plan import Buckets, Device, Plan, Swap
 from dsgen.shapes.values import Shapes
 
 # torch.nn.parallel.DistributedDataParallel(bucket_cap_mb=25): a collective of this many bytes
@@ -19,6 +19,9 @@ SUB_GROUP = 2**28
 # With NVMe a group is what is read and written at a time, through buffers of 4 bytes an element for
 # parameter, gradient and both moments, in pinned host memory of every rank: 2**27 are 2 GiB a rank.
 SUB_GROUP_NVME = 2**27
+
+# deepspeed/runtime/swap_tensor/constants.py: MIN_AIO_BYTES, 1 MiB, is the least that is read at once.
+MIN_SWAP_BUFFER = 2**20 // 2
 
 
 def buckets_of(shapes: Shapes, shards: int, offload_optimizer: Device = "none") -> Buckets:
@@ -41,6 +44,16 @@ def buckets_of(shapes: Shapes, shards: int, offload_optimizer: Device = "none") 
         persistence_threshold=min(shapes.parameters, 10 * hidden),
         sub_group_size=max(1, min(group, ceil(trainable / shards))),
     )
+
+
+def swap_of(shapes: Shapes, shards: int) -> Swap:
+    """Host buffers of the offload: DeepSpeed's, but a parameter buffer always holds the largest shard of a rank.
+
+    A shard is ceil(numel / shards) elements; a smaller buffer stops the first swap with "More elements ... than
+    buffer size" (deepspeed/runtime/swap_tensor/partitioned_param_swapper.py:get_buffer), a larger one
+    only takes pinned memory.
+    """
+    return Swap(parameter_buffer_size=max(MIN_SWAP_BUFFER, ceil(shapes.largest_tensor / shards)))
 
 
 def _largest_block_tensor(shapes: Shapes) -> int:

@@ -6,7 +6,7 @@ from dsgen.legality.values import Case, Row
 from dsgen.memory.account import account
 from dsgen.memory.fit import fit
 from dsgen.plan import Plan, Wishes
-from dsgen.planner.buckets import buckets_of
+from dsgen.planner.buckets import buckets_of, swap_of
 from dsgen.planner.ladder import Rung, rungs
 from dsgen.planner.micro_batch import Split, global_batch_of, splits
 from dsgen.planner.precision import precision_of
@@ -58,6 +58,9 @@ def decide(
             offload_optimizer=rung.offload_optimizer,
             offload_parameters=rung.offload_parameters,
             offload_activations=wishes.offload_activations or False,
+            # Costs one more bucket, and hides the reduction behind the backward pass.
+            overlap_comm=rung.zero_stage > 0 and world > 1,
+            swap=swap_of(shapes, shards),
         )
 
     def forbidding(plan: Plan) -> list[Row]:

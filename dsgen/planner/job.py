@@ -1,12 +1,13 @@
 """Gathers what a spec says, what is looked up and what is decided: the one thing that every command starts from."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from dsgen.errors import Problem, RefusedError
 from dsgen.hardware import Hardware, hardware_of
 from dsgen.plan import Wishes
+from dsgen.planner.changes import helpful_changes
 from dsgen.planner.decide import decide
-from dsgen.planner.refusal import IllegalPlanError
+from dsgen.planner.refusal import IllegalPlanError, NothingFitsError
 from dsgen.planner.values import Decision
 from dsgen.planner.wishes import wishes_of
 from dsgen.shapes.resolve import sequence_length_of, shapes_of
@@ -34,10 +35,9 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Inputs):
     """A spec, everything it rests on, and what was decided."""
 
-    inputs: Inputs
     decision: Decision
 
 
@@ -48,7 +48,7 @@ def inputs_of(spec: Spec) -> Inputs:
     length, note = sequence_length_of(spec.training, shapes.architecture, spec.place("training", "sequence_length"))
     return Inputs(
         spec=spec,
-        wishes=wishes_of(spec, shapes.architecture.layers),
+        wishes=wishes_of(spec),
         shapes=shapes,
         hardware=hardware,
         target=target_of(spec),
@@ -58,21 +58,40 @@ def inputs_of(spec: Spec) -> Inputs:
 
 
 def decide_spec(spec: Spec) -> Job:
-    """The whole way from a spec to a decision.
+    """The whole way from a spec to a decision."""
+    return decide_job(inputs_of(spec))
 
-    Raises RefusedError, with the place of the wish that is to blame where there is one.
+
+def decide_job(inputs: Inputs) -> Job:
+    """Decides for what was gathered.
+
+    Raises RefusedError: an illegal wish with its place, and where nothing fits (NothingFitsError) with the
+    changes that would help.
     """
-    inputs = inputs_of(spec)
     try:
-        decision = decide_inputs(inputs)
+        decision = _decide(inputs)
     except IllegalPlanError as error:
-        raise _placed(error, spec) from None
-    return Job(inputs=inputs, decision=replace(decision, notes=(*inputs.notes, *decision.notes)))
+        raise _placed(error, inputs.spec) from None
+    except NothingFitsError as error:
+        raise NothingFitsError(error.closest, error.rejected, _help(inputs)) from None
+    known = {field.name: getattr(inputs, field.name) for field in fields(inputs)}
+    return Job(**known, decision=replace(decision, notes=(*inputs.notes, *decision.notes)))
 
 
-def decide_inputs(inputs: Inputs) -> Decision:
-    """``decide`` for gathered inputs."""
+def _decide(inputs: Inputs) -> Decision:
     return decide(inputs.wishes, inputs.shapes, inputs.hardware, inputs.training, inputs.sequence_length, inputs.target)
+
+
+def _help(inputs: Inputs) -> str:
+    changes = helpful_changes(
+        inputs.spec,
+        inputs.sequence_length,
+        inputs.hardware.gpus_per_node,
+        lambda changed: _decide(inputs_of(changed)),
+    )
+    if not changes:
+        return "no single change that was tried helps: combine a shorter sequence, LoRA and more GPUs"
+    return "any one of these makes it fit: " + "; ".join(changes)
 
 
 def _placed(error: IllegalPlanError, spec: Spec) -> RefusedError:

@@ -30,8 +30,9 @@ class NothingFitsError(RefusedError):
     """Every legal plan overflows; ``closest`` is the one that misses by least."""
 
     def __init__(self, closest: Candidate, rejected: tuple[Rejected, ...], help: str | None = None) -> None:
-        tried = "this plan does not fit" if len(rejected) == 1 else f"none of {len(rejected)} plans fits"
-        super().__init__(Problem(f"{tried}; closest: {refusal(closest)}", help=help))
+        weighed = sum(entry.candidate is not None for entry in rejected)
+        tried = "this does not fit" if weighed == 1 else f"none of {weighed} plans fits; the closest"
+        super().__init__(Problem(f"{tried}: {refusal(closest)}", help=help))
         self.closest = closest
         self.rejected = rejected
 

@@ -1,7 +1,6 @@
 """What the spec's ``want`` fixes, as a partial plan."""
 
 from dataclasses import fields
-from math import isqrt
 from typing import cast
 
 from dsgen.errors import InputError
@@ -11,8 +10,8 @@ from dsgen.spec.values import Spec
 _NAMES = frozenset(field.name for field in fields(Wishes))
 
 
-def wishes_of(spec: Spec, layers: int) -> Wishes:
-    """The wishes in ``spec.want``; ``layers`` gives {every: sqrt} its number.
+def wishes_of(spec: Spec) -> Wishes:
+    """The wishes in ``spec.want``, and the precision where training states one.
 
     A key that is no field of a plan is refused: the schema should have caught it already.
     """
@@ -20,15 +19,13 @@ def wishes_of(spec: Spec, layers: int) -> Wishes:
     for key, value in spec.want.items():
         if key not in _NAMES:
             raise InputError.at(f"dsgen does not support the wish {key!r} yet", spec.place("want", key))
-        values[key] = _checkpointing(value, layers) if key == "checkpointing" else value
+        values[key] = _checkpointing(value) if key == "checkpointing" else value
     if spec.training.precision != "auto":
         values.setdefault("precision", spec.training.precision)
     return Wishes(**values)  # type: ignore[arg-type]  # typed by the schema, key by key
 
 
-def _checkpointing(value: object, layers: int) -> Checkpointing:
+def _checkpointing(value: object) -> Checkpointing:
     if isinstance(value, dict):
-        every = value["every"]
-        # Checkpoints sqrt(layers) apart keep the fewest activations: Chen et al., arXiv 1604.06174.
-        return Checkpointing("every", isqrt(layers) if every == "sqrt" else int(every))
+        return Checkpointing("every", int(value["every"]))
     return Checkpointing(cast(CheckpointingKind, value))
