@@ -1,0 +1,48 @@
+"""The ledger of one plan."""
+
+from dataclasses import replace
+
+from dsgen.hardware import Hardware
+from dsgen.memory import framework
+from dsgen.memory.band import band
+from dsgen.memory.classic import states_classic
+from dsgen.memory.host import host_per_node
+from dsgen.memory.ledger import DeviceAccount, Ledger, Moment
+from dsgen.memory.moments import moments
+from dsgen.memory.notes import notes
+from dsgen.memory.setting import Setting, setting_of
+from dsgen.memory.storage import disk, nvme_per_node
+from dsgen.plan import Plan
+from dsgen.shapes.values import Shapes
+from dsgen.spec.values import Training
+from dsgen.target import Target
+
+
+def account(
+    plan: Plan, shapes: Shapes, training: Training, sequence_length: int, hardware: Hardware, target: Target
+) -> Ledger:
+    """Bytes of ``plan`` by part, place and moment.
+
+    shapes: of the model as it is trained (adapters and what is frozen included).
+    """
+    setting = setting_of(plan, shapes, training, sequence_length, hardware, target)
+    return Ledger(
+        device=_device(setting),
+        host_per_node=host_per_node(setting),
+        nvme_per_node=nvme_per_node(setting),
+        disk=disk(setting),
+        states_classic=states_classic(setting),
+        notes=notes(setting),
+    )
+
+
+def _device(setting: Setting) -> DeviceAccount:
+    tensors = moments(setting)
+    allocated = max(moment.total for moment in tensors) + framework.workspace()
+    # The allocator keeps what the largest moment needed, so its slack is there at every moment.
+    slack = framework.slack(allocated)
+    outside = framework.outside_allocator(setting) + framework.workspace() + slack
+    whole = tuple(Moment(moment.name, {**moment.parts, "framework": outside}) for moment in tensors)
+    account = DeviceAccount(moments=whole, allocated=allocated, reserved=allocated + slack, low=0, high=0)
+    width = band(account.peak_moment.parts)
+    return replace(account, low=account.peak - width, high=account.peak + width)

@@ -1,0 +1,1 @@
+"""What autograd keeps of one decoder block between the forward and the backward pass."""

@@ -1,0 +1,60 @@
+"""The MLP: gated or not, dense or a mixture of experts. Symbols as in attention.py; i intermediate."""
+
+from dsgen.memory.activations.saved import Layer, Saved
+from dsgen.shapes.values import Moe
+
+_FP32 = 4
+_MASK = 1
+
+
+def mlp(layer: Layer, *, moe: bool) -> Saved:
+    """All of it but the norm before, whose output is its input."""
+    if moe and layer.arch.moe is not None:
+        return _mixture(layer, layer.arch.moe)
+    saved = _dense(layer, layer.arch.intermediate, "mlp")
+    if layer.dropout:
+        saved += Saved(_MASK * layer.arch.hidden, 0)
+    return saved
+
+
+def _dense(layer: Layer, i: float, prefix: str, down_trained: bool | None = None) -> Saved:
+    """Bytes per token:
+
+    - gated: gate, act(gate), up, product: 4 c i (the product only where down_proj is trained);
+      backward transient: gradients of product, gate and up, 3 c i.
+    - not gated: input and output of the activation, 2 c i (the output only where down_proj is trained); backward
+      transient 2 c i.
+
+    Source: derived; for GELU, arXiv 2205.05198 section 4.1 (8 h + 8 h for i = 4 h, 16 bit).
+    """
+    c = layer.width
+    if down_trained is None:
+        down_trained = layer.reads(f"{prefix}.down_proj")
+    product = c * i if down_trained else 0
+    adapters = layer.adapters(*(f"{prefix}.{name}_proj" for name in ("gate", "up", "down")))
+    h = layer.arch.hidden
+    if layer.arch.gated:
+        return Saved(3 * c * i + product + adapters, c * (2 * i + h), 3 * c * i)
+    return Saved(c * i + product + adapters, c * (i + h), 2 * c * i)
+
+
+def _mixture(layer: Layer, moe: Moe) -> Saved:
+    """Each token passes top_k experts: their input c h each (copied in the order of the experts), their
+    dense formula with the expert's width, their output c h each (kept for the gradient of the routing weight).
+    Router: logits and probabilities in fp32, 8 bytes an expert. Shared experts are one dense MLP.
+
+    Validity: one rank holds all experts; no padding to a capacity. Source: derived from
+    transformers 5.24 models/mixtral/modeling_mixtral.py (MixtralExperts.forward).
+    """
+    c, h = layer.width, layer.arch.hidden
+    trained = layer.reads("mlp.experts.down_proj")
+    expert = _dense(layer, moe.intermediate, "mlp.experts", down_trained=trained)
+    inputs = c * h if layer.reads("mlp.experts.gate_proj", "mlp.experts.up_proj") else 0
+    k = moe.top_k
+    saved = Saved(
+        k * (expert.kept + inputs + c * h) + 2 * _FP32 * moe.experts,
+        k * expert.outputs + c * moe.experts,
+        k * (expert.transient + 2 * c * h),
+    )
+    shared = moe.shared_intermediate if moe.shared_intermediate is not None else moe.shared * moe.intermediate
+    return saved + _dense(layer, shared, "mlp.shared_experts") if shared else saved

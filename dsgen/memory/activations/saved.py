@@ -1,0 +1,63 @@
+"""The value that the formulas of this folder return, and what they are told."""
+
+from dataclasses import dataclass
+
+from dsgen.shapes.values import Architecture, Block
+from dsgen.spec.values import Attention
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Bytes per token of one part of a block."""
+
+    kept: float
+    """Saved for the backward pass without checkpointing."""
+    outputs: float
+    """Outputs of matrix products and of the attention kernel: what selective checkpointing keeps."""
+    transient: float = 0
+    """In addition for a moment while the part runs backwards."""
+
+    def __add__(self, other: "Saved") -> "Saved":
+        return Saved(
+            self.kept + other.kept,
+            self.outputs + other.outputs,
+            # Parts run one after the other, so only the larger transient is there at a time.
+            max(self.transient, other.transient),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """One block under one way of training it."""
+
+    arch: Architecture
+    width: int
+    """Bytes of a compute element (c)."""
+    attention: Attention
+    sequence_length: int
+    """Keys that one query sees (s); a sliding window does not shorten what eager attention stores."""
+    dropout: bool
+    """Residual, attention and MLP dropout are on."""
+    trained: frozenset[str]
+    """Linear layers and norms whose weight, or whose adapter, gets a gradient, by their short name."""
+    lora_rank: int
+    """0 without adapters."""
+
+    def reads(self, *names: str) -> bool:
+        """Whether one of these layers needs its input for a weight gradient."""
+        return not self.trained.isdisjoint(names)
+
+    def adapters(self, *names: str) -> float:
+        """Outputs of lora_A of these layers, saved for lora_B: c r each."""
+        return self.width * self.lora_rank * len(self.trained.intersection(names))
+
+
+def trained_layers(block: Block) -> frozenset[str]:
+    """Short names of the block's layers that are trained, directly or through an adapter."""
+    names = set()
+    for tensor in block.tensors:
+        if tensor.trainable:
+            layer = tensor.name.removesuffix(".weight").removesuffix(".bias")
+            layer = layer.removesuffix(".lora_A").removesuffix(".lora_B").removesuffix("_bias")
+            names.add(layer.removeprefix("self_attn."))
+    return frozenset(names)

@@ -1,0 +1,89 @@
+"""RAM of one node: processes, offloaded states, pinned buffers, or the loading of the weights.
+
+Symbols as in states.py; sizes of one rank times the ranks of a node. Read in deepspeed 0.19.8.
+"""
+
+from collections.abc import Mapping
+from math import ceil
+
+from dsgen.facts.constants import constant
+from dsgen.memory import states
+from dsgen.memory.setting import FP32, Setting
+
+
+def host_per_node(setting: Setting) -> Mapping[str, int]:
+    """Named parts whose sum a node's RAM must hold.
+
+    Loading the weights and training do not happen together: of the two sets of parts the larger stands
+    here, beside the processes.
+    """
+    ranks = setting.ranks_per_node
+    processes = {"processes": int(constant("host_process")) * ranks}
+    training = {name: size * ranks for name, size in _training(setting).items() if size}
+    loading = {"weights while loading": _loading(setting) * ranks}
+    return processes | max(training, loading, key=lambda parts: sum(parts.values()))
+
+
+def _loading(setting: Setting) -> int:
+    """One rank while weights are loaded, before they are on the GPU.
+
+    Below stage 3 every rank holds the whole model, c P. At stage 3 modules are built sharded (zero.Init), and each rank
+    reads one checkpoint file at a time, whole.
+    """
+    whole = setting.width * setting.parameters
+    return min(whole, int(constant("loading_shard"))) if setting.stage == 3 else whole
+
+
+def _training(setting: Setting) -> dict[str, int]:
+    return _optimizer(setting) | _parameters(setting)
+
+
+def _optimizer(setting: Setting) -> dict[str, int]:
+    """One rank's share of an offloaded optimizer.
+
+    cpu: master weights 4 T / N, states, gradients 4 T / N in fp32, and in the model's type
+      - stages 1 and 2: the updated weights before they go to the GPU, c T / N, the gradient of the largest tensor, and
+        gradients c T / N when micro-batches accumulate (zero/stage_1_and_2.py:
+        param_buffer_of_bit16_for_cpu_offload_groups, temp_grad_buffer_for_cpu_offload, accumulated_grads_in_cpu);
+      - stage 3: gradients c T / N always (zero/stage3.py:grad_partitions_flat_buffer on self.device).
+    nvme (stage 3): swap buffers of one sub-group in fp32, optimizer_buffers of them, instead of masters, states and
+    fp32 gradients (swap_tensor/optimizer_utils.py:SwapBufferManager); gradients c T / N as before.
+    """
+    if not setting.offloads_optimizer:
+        return {}
+    shard, c = setting.trainable_shard, setting.width
+    if setting.plan.offload_optimizer == "nvme":
+        return {
+            "optimizer swap buffers": setting.plan.swap.optimizer_buffers * FP32 * setting.sub_group,
+            "gradients": c * shard,
+        }
+    parts = {
+        "master weights": FP32 * states.master_elements(setting),
+        "optimizer states": states.optimizer_state_bytes(setting),
+        "fp32 gradients": FP32 * shard,
+    }
+    if setting.stage == 3:
+        return parts | {"gradients": c * shard}
+    accumulated = c * shard if setting.plan.accumulation > 1 else 0
+    return parts | {"updated weights": c * shard, "gradients": accumulated + c * setting.shapes.largest_tensor}
+
+
+def _parameters(setting: Setting) -> dict[str, int]:
+    """One rank's share of offloaded weights (stage 3).
+
+    cpu: c (T + F) / N. nvme: a pool of parameter_buffers x parameter_buffer_size elements
+    (swap_tensor/partitioned_param_swapper.py:_configure_aio), up to max_in_cpu elements that stay in RAM, and, if not
+    all do, a buffer of one sub-group for writing them back (reserve_partitioned_swap_space); c bytes each.
+    """
+    if not setting.offloads_parameters:
+        return {}
+    c, swap = setting.width, setting.plan.swap
+    shard = ceil(setting.parameters / setting.shards)
+    if setting.plan.offload_parameters == "cpu":
+        return {"parameters": c * shard}
+    in_cpu = min(swap.max_in_cpu, shard)
+    return {
+        "parameter swap buffers": c * swap.parameter_buffers * swap.parameter_buffer_size,
+        "parameters": c * in_cpu,
+        "parameter write buffer": c * setting.sub_group if in_cpu < shard else 0,
+    }

@@ -1,0 +1,48 @@
+"""The output head's logits and the cross-entropy over them, bytes of one micro-batch."""
+
+from dataclasses import dataclass
+
+from dsgen.facts.constants import constant
+from dsgen.memory.setting import FP32, Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Logits:
+    """Peaks of the loss in the forward and in the backward pass."""
+
+    forward: int
+    backward: int
+
+
+def logits(setting: Setting) -> Logits:
+    """Per token, V vocabulary, c bytes of a compute element:
+
+    - full, forward: logits c V, their fp32 copy 4 V (none in fp32), log-probabilities 4 V.
+      Backward: logits c V (the model's output holds them), log-probabilities 4 V, their gradient 4 V, the
+      gradient of the fp32 logits 4 V. So 10 V and 14 V in 16 bit, 8 V and 16 V in fp32.
+      Source: derived from transformers 5.24 loss/loss_utils.py (ForCausalLMLoss) and torch's nll_loss and
+      log_softmax; public runs show 12.4 to 14.8 V.
+    - chunked: the same for one chunk of the tokens at a time, and the gradient of the hidden states c h.
+    - fused_linear: logits and their fp32 copy of one chunk of about T h / V tokens, (c + 4) h; gradient of the
+      hidden states c h; gradient of the head c V h and one addend to it, made in the forward pass.
+      Source: derived from Liger-Kernel ops/fused_linear_cross_entropy.py (chunk = T / ceil(V / h)).
+    """
+    arch, c, t = setting.shapes.architecture, setting.width, setting.tokens
+    vocab = arch.vocab
+    forward = (c + (FP32 if setting.mixed else 0) + FP32) * vocab * t
+    backward = (c + 3 * FP32) * vocab * t
+    if setting.training.loss == "chunked":
+        hidden = c * arch.hidden * t
+        chunks = int(constant("loss_chunks"))
+        return Logits(forward // chunks + hidden, backward // chunks + hidden)
+    if setting.training.loss == "fused_linear":
+        head = 2 * c * vocab * arch.hidden
+        fused = (c + FP32 + c) * arch.hidden * t + head
+        return Logits(fused, fused)
+    return Logits(forward, backward)
+
+
+def around_the_blocks(setting: Setting) -> int:
+    """Kept outside the blocks: last norm's fp32 input and output (4 + c) h, token ids, labels and mask 24 bytes."""
+    h = setting.shapes.architecture.hidden
+    return setting.tokens * ((FP32 + setting.width) * h + 24)

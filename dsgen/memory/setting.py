@@ -1,0 +1,107 @@
+"""What every formula of the ledger needs of one plan, worked out once."""
+
+from dataclasses import dataclass
+from math import ceil
+
+from dsgen.facts.optimizers import OptimizerFacts, find_optimizer
+from dsgen.hardware import Hardware
+from dsgen.plan import Plan
+from dsgen.shapes.values import Shapes
+from dsgen.spec.values import Training
+from dsgen.target import Target
+
+FP32 = 4
+"""Bytes of one element."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One plan with its model, training and machines, and the numbers derived from them."""
+
+    plan: Plan
+    shapes: Shapes
+    training: Training
+    hardware: Hardware
+    target: Target
+    sequence_length: int
+    optimizer: OptimizerFacts
+    width: int
+    """Bytes of one compute element: 2 for bf16 and fp16, 4 for fp32. Gradients have the same type, since
+    DeepSpeed accumulates in the model's type unless told otherwise (engine.py:get_data_types)."""
+    tokens: int
+    """Tokens of one micro-batch on one rank: b s, divided by the ranks that split the sequence."""
+    parameters: int
+    """All parameters of one rank before sharding."""
+    trainable: int
+    shards: int
+    """Ranks over which ZeRO shards, 1 at stage 0."""
+
+    @property
+    def stage(self) -> int:
+        return self.plan.zero_stage
+
+    @property
+    def frozen(self) -> int:
+        return self.parameters - self.trainable
+
+    @property
+    def mixed(self) -> bool:
+        """Whether fp32 master weights stand beside 16-bit ones."""
+        return self.width < FP32
+
+    @property
+    def offloads_optimizer(self) -> bool:
+        return self.plan.offload_optimizer != "none"
+
+    @property
+    def offloads_parameters(self) -> bool:
+        return self.plan.offload_parameters != "none"
+
+    @property
+    def ranks_per_node(self) -> int:
+        return min(self.plan.gpus_per_node, self.plan.world_size)
+
+    @property
+    def nodes(self) -> int:
+        return ceil(self.plan.world_size / self.plan.gpus_per_node)
+
+    @property
+    def trainable_shard(self) -> int:
+        """Trainable parameters of one shard: ceil(T / N)."""
+        return ceil(self.trainable / self.shards)
+
+    @property
+    def sub_group(self) -> int:
+        """Elements of the largest group that the stage 3 optimizer steps at a time.
+
+        A group is closed by the tensor with which it reaches sub_group_size
+        (stage3.py:_create_fp16_sub_groups), so it may exceed it by one tensor's shard.
+        """
+        size = self.plan.buckets.sub_group_size
+        if size >= self.trainable_shard:
+            return self.trainable_shard
+        return min(self.trainable_shard, size + ceil(self.shapes.largest_tensor / self.shards) - 1)
+
+
+def setting_of(
+    plan: Plan, shapes: Shapes, training: Training, sequence_length: int, hardware: Hardware, target: Target
+) -> Setting:
+    """The setting of one plan. An optimizer without a row in optimizers.csv counts as AdamW."""
+    model_ranks = plan.tensor_parallel * plan.pipeline_parallel
+    sequence_ranks = plan.context_parallel * plan.ulysses
+    optimizer = find_optimizer(training.optimizer.type) or find_optimizer("adamw")
+    assert optimizer is not None, "optimizers.csv has a row for adamw"
+    return Setting(
+        plan=plan,
+        shapes=shapes,
+        training=training,
+        hardware=hardware,
+        target=target,
+        sequence_length=sequence_length,
+        optimizer=optimizer,
+        width=FP32 if plan.precision == "fp32" else 2,
+        tokens=ceil(plan.micro_batch * sequence_length / sequence_ranks),
+        parameters=ceil(shapes.parameters / model_ranks),
+        trainable=ceil(shapes.trainable / model_ranks),
+        shards=plan.shards if plan.zero_stage else 1,
+    )

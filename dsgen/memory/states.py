@@ -1,0 +1,55 @@
+"""Parameters, master weights and optimizer states on one GPU, as DeepSpeed keeps them.
+
+Symbols: T trainable and F frozen parameters of the rank, N shards, c bytes of a compute element,
+o optimizer state tensors per parameter (Adam 2). Read in deepspeed 0.19.8, deepspeed/runtime/; checked
+against real engines on two gloo processes (stages 0 to 3, bf16 and fp32, Adam): equal but for
+alignment, which is at most 2 N elements at stages 1 and 2, N per tensor at stage 3.
+"""
+
+from math import ceil
+
+from dsgen.memory.setting import FP32, Setting
+
+
+def parameters(setting: Setting) -> int:
+    """Weights that live all the time: c (T + F), at stage 3 c (T + F) / N, offloaded 0.
+
+    Stages 1 and 2 move all weights into one flat buffer whose slices the model keeps using
+    (zero/stage_1_and_2.py:_update_model_bit16_weights), so there is no second copy. Stage 3
+    shards frozen weights too (zero/partition_parameters.py:_partition_param).
+    """
+    if setting.offloads_parameters:
+        return 0
+    if setting.stage < 3:
+        return setting.width * setting.parameters
+    return setting.width * ceil(setting.parameters / setting.shards)
+
+
+def master_elements(setting: Setting) -> int:
+    """fp32 copies of the trained weights, in elements: T / N, or none.
+
+    - Stage 0: T where weights are 16 bit (fp16/fused_optimizer.py:fp32_groups_flat), none in fp32.
+    - Stages 1 and 2: T / N, in fp32 training too, where the partition is cloned all the same
+      (zero/stage_1_and_2.py:__init__, single_partition_of_fp32_groups).
+    - Stage 3: T / N where weights are 16 bit or the optimizer is offloaded; in fp32 the
+      partition itself is stepped (zero/stage3.py:_create_fp32_partitions).
+    """
+    if setting.stage in (1, 2) or setting.mixed or (setting.stage == 3 and setting.offloads_optimizer):
+        return setting.trainable_shard
+    return 0
+
+
+def master_weights(setting: Setting) -> int:
+    """4 bytes for each master element; 0 on the GPU where the optimizer is offloaded."""
+    return 0 if setting.offloads_optimizer else FP32 * master_elements(setting)
+
+
+def optimizer_state_bytes(setting: Setting) -> int:
+    """4 o T / N bytes, wherever they are: states have the type of what is stepped, fp32."""
+    kept = setting.optimizer.kept(setting.training.optimizer.momentum)
+    return FP32 * kept * setting.trainable_shard
+
+
+def optimizer_states(setting: Setting) -> int:
+    """On the GPU; 0 where the optimizer is offloaded."""
+    return 0 if setting.offloads_optimizer else optimizer_state_bytes(setting)

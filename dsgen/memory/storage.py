@@ -1,0 +1,36 @@
+"""What lies on NVMe while training, and what one checkpoint takes on disk. Symbols as in states.py."""
+
+from collections.abc import Mapping
+from math import ceil
+
+from dsgen.memory import states
+from dsgen.memory.setting import FP32, Setting
+
+
+def nvme_per_node(setting: Setting) -> Mapping[str, int]:
+    """Swap files of one node's ranks: master weights, states and fp32 gradients of an optimizer on NVMe;
+    weights c (T + F) / N of parameters on NVMe (swap_tensor/optimizer_utils.py, partitioned_param_swapper.py)."""
+    ranks, found = setting.ranks_per_node, {}
+    if setting.plan.offload_optimizer == "nvme":
+        found["master weights"] = FP32 * states.master_elements(setting) * ranks
+        found["optimizer states"] = states.optimizer_state_bytes(setting) * ranks
+        found["fp32 gradients"] = FP32 * setting.trainable_shard * ranks
+    if setting.plan.offload_parameters == "nvme":
+        found["parameters"] = setting.width * ceil(setting.parameters / setting.shards) * ranks
+    return {name: size for name, size in found.items() if size}
+
+
+def disk(setting: Setting) -> Mapping[str, int]:
+    """One checkpoint of the whole job: weights c P once, master weights 4 T where they exist, states 4 o T.
+
+    DeepSpeed writes each optimizer shard once (engine.py:_save_zero_checkpoint); at stage 3 the
+    weights are those of one 16-bit export, since shards hold them as master weights.
+    """
+    shapes = setting.shapes
+    kept = setting.optimizer.kept(setting.training.optimizer.momentum)
+    found = {
+        "weights": setting.width * shapes.parameters,
+        "master weights": FP32 * shapes.trainable if states.master_elements(setting) else 0,
+        "optimizer states": FP32 * kept * shapes.trainable,
+    }
+    return {name: size for name, size in found.items() if size}
