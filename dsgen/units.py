@@ -80,7 +80,7 @@ def _scaled(text: str, units: dict[str, int], unknown: str) -> Fraction:
 
 def parse_bytes(text: str) -> int:
     """Bytes: ``80GiB`` (2^30), ``80GB`` (10^9), ``1.5 TiB``, or a plain number of bytes."""
-    value = _whole(_scaled(text, _BYTES, "unknown unit {unit!r}: write GiB (2^30 bytes) or GB (10^9 bytes)"))
+    value = _whole(_scaled(text, _BYTES, "unknown unit {unit!r}; GiB is 2^30 bytes, GB 10^9"))
     if value < 0:
         raise ValueError("less than nothing")
     return value
@@ -88,7 +88,7 @@ def parse_bytes(text: str) -> int:
 
 def parse_count(text: str) -> int:
     """How many: ``7B``, ``350M``, ``1.5T``, ``70e9``, ``8,030,261,248``; K, M, B, T are 10^3, 10^6, 10^9, 10^12."""
-    return _whole(_scaled(text, _COUNT, "unknown unit {unit!r}: write K, M, B or T (10^3, 10^6, 10^9, 10^12)"))
+    return _whole(_scaled(text, _COUNT, "unknown unit {unit!r}; K, M, B, T are 10^3, 10^6, 10^9, 10^12"))
 
 
 def _three_digits(value: float) -> str:

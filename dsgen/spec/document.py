@@ -1,0 +1,182 @@
+"""YAML as a tree of the user's own text with places; nothing is constructed and no scalar is typed here.
+
+PyYAML's composer gives the nodes. What a spec has no use for and what can be abused (aliases, tags, several
+documents, great depth) is refused with its place.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import yaml
+
+from dsgen.errors import InputError, Place, Problem
+from dsgen.spec.source import Source, contains_forbidden
+from dsgen.spec.words import shown
+
+DEEPEST = 32
+"""Levels of nesting; the schema knows five."""
+
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One value as the user wrote it, quotes and escapes resolved."""
+
+    text: str
+    place: Place
+    quoted: bool = False
+
+    @property
+    def is_null(self) -> bool:
+        return not self.quoted and self.text in _NULLS
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A list."""
+
+    items: tuple["Node", ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key's place, and its value."""
+
+    key: Place
+    value: "Node"
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Keys to values, in the order of the file."""
+
+    entries: dict[str, Entry]
+    place: Place
+
+
+Node = Scalar | Sequence | Mapping
+
+
+def plain(node: Node) -> Any:
+    """The node as plain Python, every scalar as its text."""
+    match node:
+        case Scalar():
+            return node.text
+        case Sequence():
+            return [plain(item) for item in node.items]
+        case Mapping():
+            return {key: plain(entry.value) for key, entry in node.entries.items()}
+
+
+class _Composer(yaml.SafeLoader):
+    """Composes one document, refusing what a spec has no use for while it is still cheap."""
+
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
+            raise _RefusedError(event.start_mark, "aliases are not used in a spec", "write the value itself here")
+        if getattr(event, "tag", None) is not None:
+            raise _RefusedError(event.start_mark, f"tags are not used in a spec: {shown(event.tag)}", "remove the tag")
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise _RefusedError(event.start_mark, f"nested more than {DEEPEST} levels deep", None)
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+
+class Mark(Protocol):
+    """Where PyYAML stands, counted from 0."""
+
+    index: int
+    line: int
+    column: int
+
+
+class _RefusedError(Exception):
+    def __init__(self, mark: Mark | None, message: str, help: str | None) -> None:
+        super().__init__(message)
+        self.mark, self.message, self.help = mark, message, help
+
+
+def parse(source: Source) -> Mapping:
+    """The document's root mapping. Every duplicate key and impossible value is reported at once."""
+    loader = _Composer(source.text)
+    try:
+        root = loader.get_single_node()
+    except _RefusedError as refused:
+        raise InputError.at(refused.message, _place(source.file, refused.mark), refused.help) from None
+    except yaml.MarkedYAMLError as error:
+        raise _malformed(source, error) from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        # PyYAML turns escapes and directives into numbers unchecked: "\UFFFFFFFF", %YAML 9...9.
+        place = _place(source.file, loader.get_mark())
+        raise InputError.at(f"not valid YAML: {shown(str(error))}", place) from None
+    finally:
+        loader.dispose()
+    if root is None or (isinstance(root, yaml.ScalarNode) and not root.value):
+        raise InputError.at("the spec is empty", Place(source.file), "it needs at least model and hardware")
+    problems: list[Problem] = []
+    tree = _tree(root, source.file, problems)
+    if not isinstance(tree, Mapping):
+        kind = "a list" if isinstance(tree, Sequence) else f"the text {shown(tree.text)}"
+        problems.append(
+            Problem(f"a spec is a mapping of keys to values, not {kind}", tree.place, "model: llama-3.1-8b")
+        )
+    if problems or not isinstance(tree, Mapping):
+        raise InputError(*problems)
+    return tree
+
+
+def _place(file: str, mark: Mark | None) -> Place:
+    return Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
+
+
+def _tree(node: yaml.Node, file: str, problems: list[Problem]) -> Node:
+    place = _place(file, node.start_mark)
+    if isinstance(node, yaml.ScalarNode):
+        if contains_forbidden(node.value):
+            problems.append(Problem(f"a line break or control character in {shown(node.value)}", place))
+        return Scalar(node.value, place, quoted=node.style is not None)
+    if isinstance(node, yaml.SequenceNode):
+        return Sequence(tuple(_tree(item, file, problems) for item in node.value), place)
+    entries: dict[str, Entry] = {}
+    for key_node, value_node in node.value:
+        key_place = _place(file, key_node.start_mark)
+        if not isinstance(key_node, yaml.ScalarNode):
+            problems.append(Problem("a key must be a plain word, not a list or mapping", key_place))
+            continue
+        key, value = key_node.value, _tree(value_node, file, problems)
+        if contains_forbidden(key):
+            problems.append(Problem(f"a line break or control character in the key {shown(key)}", key_place))
+        elif key in entries:
+            first = entries[key].key
+            problems.append(Problem(f"{shown(key)} is given twice: first at {first}", key_place, "keep one of them"))
+        else:
+            entries[key] = Entry(key_place, value)
+    return Mapping(entries, place)
+
+
+_HELP = {
+    "mapping values are not allowed here": "check the indentation; a text that contains ': ' needs quotes",
+    "could not find expected ':'": "every key needs a colon and a space after it",
+    "expected <block end>": "keys of one mapping must start in the same column",
+    "expected ',' or '}'": "close the { with a }, and separate its entries with commas",
+    "expected ',' or ']'": "close the [ with a ], and separate its entries with commas",
+}
+
+
+def _malformed(source: Source, error: yaml.MarkedYAMLError) -> InputError:
+    mark = error.problem_mark or error.context_mark
+    place = _place(source.file, mark)
+    if mark and source.text[mark.index : mark.index + 1] == "\t":
+        return InputError(Problem("a tab where YAML wants spaces", place, "indent with spaces"))
+    problem = error.problem or error.context or "malformed"
+    if "another document" in problem:
+        return InputError(Problem("a second document starts here", place, "one spec per file: remove the --- line"))
+    help = next((help for start, help in _HELP.items() if problem.startswith(start)), None)
+    return InputError(Problem(f"not valid YAML: {shown(problem, quote='', longest=200)}", place, help))

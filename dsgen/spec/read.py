@@ -1,0 +1,124 @@
+"""spec.yaml to frozen values: read, parsed, typed by the schema, validated, and checked where keys meet."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dsgen.spec.check import faults_of
+from dsgen.spec.document import parse
+from dsgen.spec.faults import Fault, input_error
+from dsgen.spec.schema import spec_schema
+from dsgen.spec.schema_walk import Typed, typed
+from dsgen.spec.source import Source, decode, read_source
+from dsgen.spec.values import (
+    GpuNumbers,
+    HardwareSpec,
+    Interconnect,
+    KeyPath,
+    Method,
+    ModelSizes,
+    ModelSpec,
+    NvmeSpec,
+    Optimizer,
+    Scheduler,
+    Spec,
+    TargetSpec,
+    Training,
+)
+from dsgen.units import format_count
+
+
+def read_spec(path: str) -> Spec:
+    """The spec at ``path`` (``-``: standard input); InputError with every problem and its place."""
+    return _spec(read_source(path))
+
+
+def spec_from_text(text: str, file: str = "<text>", folder: Path | None = None) -> Spec:
+    """A spec from its text; relative paths are relative to ``folder``, else to the working directory."""
+    return _spec(Source(decode(text.encode("utf-8", "surrogatepass"), file), file, folder or Path.cwd()))
+
+
+def spec_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> Spec:
+    """A spec from plain values (JSON is YAML)."""
+    return spec_from_text(json.dumps(mapping, ensure_ascii=False, indent=1), "<mapping>", folder)
+
+
+def _spec(source: Source) -> Spec:
+    document = typed(parse(source), spec_schema())
+    faults = faults_of(document) or _meetings(document)
+    if faults:
+        raise input_error(faults)
+    value = document.value
+    return Spec(
+        file=source.file,
+        model=_model(value["model"], source.folder),
+        hardware=_hardware(value["hardware"]),
+        memory_budget=value.get("memory_budget"),
+        training=_training(value.get("training", {})),
+        want=value.get("want", {}),
+        target=TargetSpec(**value.get("target", {})),
+        places=document.places,
+    )
+
+
+def _model(value: Any, folder: Path) -> ModelSpec:
+    if not isinstance(value, str):
+        return ModelSpec(sizes=ModelSizes(**value))
+    path = folder / Path(value).expanduser() if value.startswith("~/") else folder / value
+    # A name stays a name unless it looks like a path, or a model really lies there (as transformers decides).
+    if value.startswith(("./", "../", "/", "~/")) or value in {".", ".."} or value.endswith(".json"):
+        return ModelSpec(path=path)
+    return ModelSpec(path=path) if (path / "config.json").is_file() else ModelSpec(name=value)
+
+
+def _hardware(value: Mapping[str, Any]) -> HardwareSpec:
+    given = dict(value)
+    if isinstance(given.get("gpu"), dict):
+        given["gpu"] = GpuNumbers(**given["gpu"])
+    if "interconnect" in given:
+        given["interconnect"] = Interconnect(**given["interconnect"])
+    if "nvme" in given:
+        given["nvme"] = NvmeSpec(**given["nvme"])
+    return HardwareSpec(**given)
+
+
+def _training(value: Mapping[str, Any]) -> Training:
+    given = dict(value)
+    given.pop("freeze", None)  # only the empty list gets this far
+    if "optimizer" in given:
+        optimizer = dict(given["optimizer"])
+        if "betas" in optimizer:
+            optimizer["betas"] = tuple(optimizer["betas"])
+        given["optimizer"] = Optimizer(**optimizer)
+    if "scheduler" in given:
+        given["scheduler"] = Scheduler(**given["scheduler"])
+    if "method" in given:
+        method = dict(given["method"])
+        if isinstance(method.get("targets"), list):
+            method["targets"] = tuple(method["targets"])
+        given["method"] = Method(**method)
+    return Training(**given)
+
+
+def _meetings(document: Typed) -> list[Fault]:
+    """What no single key shows: values that must agree with each other."""
+    training = document.value.get("training", {})
+    faults: list[Fault] = []
+    path: KeyPath
+    tokens, length = training.get("global_tokens"), training.get("sequence_length")
+    if tokens is not None and length is not None and tokens % length:
+        path = ("training", "global_tokens")
+        below, above = tokens // length * length, (tokens // length + 1) * length
+        message = (
+            f"training.global_tokens: {tokens} ({format_count(tokens)}) is not a multiple of sequence_length {length}"
+        )
+        help = f"the nearest are {below} and {above}" if below else f"the smallest is {above}"
+        faults.append(Fault(path, document.places[path], message, help))
+    scheduler = training.get("scheduler", {})
+    warmup, total = scheduler.get("warmup_steps"), scheduler.get("total_steps")
+    if warmup is not None and total is not None and warmup > total:
+        path = ("training", "scheduler", "warmup_steps")
+        message = f"training.scheduler.warmup_steps: {warmup} is more than total_steps {total}"
+        faults.append(Fault(path, document.places[path], message))
+    return faults

@@ -1,0 +1,101 @@
+"""The text of a spec: read within bounds, decoded, free of what no person writes."""
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from dsgen.errors import InputError, Place
+
+LARGEST = 256 * 1024
+"""Bytes. A spec is one or two kB; PyYAML takes two seconds for this much."""
+
+STDIN = "-"
+
+# YAML's c-printable, less NEL and the line separators (no person means them as line breaks), less the byte order mark.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+
+_MARKS = (
+    (b"\xff\xfe\x00\x00", "UTF-32"),
+    (b"\x00\x00\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A spec's text, with what its messages and relative paths need."""
+
+    text: str
+    file: str
+    """As the user named it."""
+    folder: Path
+    """What relative paths are relative to."""
+
+
+def read_source(path: str) -> Source:
+    """Reads the file at ``path``; ``-`` is standard input, whose paths are relative to the working directory."""
+    if path == STDIN:
+        file = "<stdin>"
+        return Source(decode(sys.stdin.buffer.read(LARGEST + 1), file), file, Path.cwd())
+    try:
+        with open(path, "rb") as stream:
+            # A device or a pipe has no size worth asking for; what is read of it is bounded all the same.
+            data = stream.read(LARGEST + 1)
+            size = Path(path).stat().st_size if len(data) > LARGEST else len(data)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise InputError.at(_unreadable(path, error), Place(path)) from None
+    return Source(decode(data, path, size), path, Path(path).absolute().parent)
+
+
+def _unreadable(path: str, error: Exception) -> str:
+    if isinstance(error, IsADirectoryError):
+        inside = Path(path) / "spec.yaml"
+        return (
+            f"this is a folder, not a spec; did you mean {inside}?"
+            if inside.is_file()
+            else "this is a folder, not a spec"
+        )
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be read: {error.strerror}"
+    return f"cannot be read: {error}"
+
+
+def decode(data: bytes, file: str, size: int | None = None) -> str:
+    """UTF-8 (a byte order mark is fine) without control characters; anything else is refused with its place."""
+    if len(data) > LARGEST:
+        shown = f"{size / 2**20:.1f} MiB" if size and size > LARGEST else f"more than {LARGEST // 1024} KiB"
+        raise InputError.at(f"too large for a spec: {shown}; the limit is {LARGEST // 1024} KiB", Place(file))
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            raise InputError.at(f"this is {encoding}, not UTF-8", Place(file), "save the file as UTF-8")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        good = data[: error.start].decode("utf-8-sig")
+        raise InputError.at(
+            f"not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}",
+            Place(file, *_line_and_column(good)),
+            "save the file as UTF-8",
+        ) from None
+    if found := _FORBIDDEN.search(text):
+        raise InputError.at(
+            f"character U+{ord(found[0]):04X} has no place in a spec",
+            Place(file, *_line_and_column(text[: found.start()])),
+            "save the file as UTF-8 text" if found[0] == "\0" else "remove it",
+        )
+    return text
+
+
+def _line_and_column(before: str) -> tuple[int, int]:
+    """Line and column, from 1, of what follows ``before``."""
+    lines = before.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return len(lines), len(lines[-1]) + 1
+
+
+def contains_forbidden(text: str) -> bool:
+    """Whether a value (whose escapes have been resolved) holds a line break, a tab or what no person writes."""
+    return bool(_FORBIDDEN.search(text)) or any(character in text for character in "\t\n\r")
