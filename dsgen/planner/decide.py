@@ -11,12 +11,12 @@ from dsgen.planner.ladder import Rung, rungs
 from dsgen.planner.micro_batch import Split, global_batch_of, splits
 from dsgen.planner.precision import precision_of
 from dsgen.planner.reasons import reasons_of
-from dsgen.planner.refusal import gib
 from dsgen.planner.search import climb
 from dsgen.planner.values import Candidate, Decision
 from dsgen.shapes.values import Shapes
 from dsgen.spec.values import Training
 from dsgen.target import Target
+from dsgen.units import format_bytes
 
 
 def decide(
@@ -97,7 +97,7 @@ def _unknowns(chosen: Candidate, hardware: Hardware) -> list[str]:
         (hardware.disk, ledger.disk, f"Disk space {unchecked}: one checkpoint takes {{}}."),
     )
     return [
-        note.format(gib(sum(needed.values())))
+        note.format(format_bytes(sum(needed.values())))
         for known, needed, note in candidates
         if known is None and any(needed.values())
     ]

@@ -50,23 +50,23 @@ class Rung:
 def rungs(wishes: Wishes, world_size: int) -> Iterator[Rung]:
     """The ladder from its foot, with every lever that a wish fixes held there.
 
-    On one GPU sharding changes nothing, so only the stages that offload needs are climbed.
+    A wished stage is tried with whatever goes with it: the legality table judges. Otherwise only stages that can
+    do a rung's offload are climbed, and on one GPU, where sharding changes nothing, only the lowest such stages.
     """
     checkpointing = CHECKPOINTING if wishes.checkpointing is None else (wishes.checkpointing,)
     for optimizer, parameters in OFFLOAD:
         if wishes.offload_optimizer not in (None, optimizer) or wishes.offload_parameters not in (None, parameters):
             continue
+        stages = _stages(optimizer, parameters, world_size) if wishes.zero_stage is None else (wishes.zero_stage,)
         for kind in checkpointing:
-            for stage in _stages(wishes.zero_stage, world_size, optimizer, parameters):
+            for stage in stages:
                 yield Rung(stage, kind, optimizer, parameters)
 
 
-def _stages(wished: int | None, world_size: int, optimizer: Device, parameters: Device) -> tuple[int, ...]:
-    if wished is not None:
-        return (wished,)
-    if world_size > 1:
-        return STAGES
+def _stages(optimizer: Device, parameters: Device, world_size: int) -> tuple[int, ...]:
     if parameters != "none" or optimizer == "nvme":
         return (3,)
-    # Stage 2 also moves the gradients to the host, which stage 1 leaves on the GPU.
-    return (1, 2) if optimizer == "cpu" else (0,)
+    if optimizer == "cpu":
+        # Stage 2 also moves the gradients to the host, which stage 1 leaves on the GPU.
+        return (1, 2, 3) if world_size > 1 else (1, 2)
+    return STAGES if world_size > 1 else (0,)

@@ -8,10 +8,9 @@ from dsgen.legality.values import Row
 from dsgen.memory.ledger import Fit, Overflow
 from dsgen.plan import Plan
 from dsgen.planner.values import Candidate, Rejected
-from dsgen.units import GIB
+from dsgen.units import format_bytes
 
 _PLACES = {
-    "device": "GPU",
     "host": "host memory of a node",
     "nvme": "NVMe of a node",
     "disk": "disk",
@@ -37,24 +36,29 @@ class NothingFitsError(RefusedError):
         self.rejected = rejected
 
 
-def gib(count: float) -> str:
-    """Bytes in GiB, one decimal; two where there is less than one."""
-    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / GIB:.2f} GiB"
-
-
 def plan_name(plan: Plan) -> str:
     """The levers of a plan in a few words: "ZeRO-2, full checkpointing, optimizer on cpu, micro-batch 4 x 8"."""
-    words = ["DDP (ZeRO-0)" if plan.zero_stage == 0 else f"ZeRO-{plan.zero_stage}"]
-    if plan.zero_stage == 0 and plan.world_size == 1:
-        words = ["one GPU (ZeRO-0)"]
-    if plan.checkpointing.kind != "none":
-        words.append(f"{plan.checkpointing} checkpointing")
-    if plan.offload_optimizer != "none":
-        words.append(f"optimizer on {plan.offload_optimizer}")
-    if plan.offload_parameters != "none":
-        words.append(f"parameters on {plan.offload_parameters}")
-    words.append(f"micro-batch {plan.micro_batch} x {plan.accumulation}")
-    return ", ".join(words)
+    kind = plan.checkpointing
+    words = [stage_name(plan), *([] if kind.kind == "none" else [f"{kind} checkpointing"]), *offload_words(plan)]
+    return ", ".join([*words, batch_words(plan)])
+
+
+def stage_name(plan: Plan) -> str:
+    """ZeRO-1, 2, 3; stage 0 by what it is: plain data parallelism, or a single GPU."""
+    if plan.zero_stage:
+        return f"ZeRO-{plan.zero_stage}"
+    return "DDP (ZeRO-0)" if plan.world_size > 1 else "one GPU (ZeRO-0)"
+
+
+def offload_words(plan: Plan) -> list[str]:
+    """What lies elsewhere than on the GPU."""
+    places = {"optimizer": plan.offload_optimizer, "parameters": plan.offload_parameters}
+    return [f"{what} on {place}" for what, place in places.items() if place != "none"]
+
+
+def batch_words(plan: Plan) -> str:
+    """Micro-batch and accumulation."""
+    return f"micro-batch {plan.micro_batch} x {plan.accumulation}"
 
 
 def refusal(candidate: Candidate) -> str:
@@ -70,7 +74,8 @@ def overflow_words(fit: Fit) -> str:
 def _overflow(overflow: Overflow) -> str:
     limit = "budget" if overflow.place == "device" else _PLACES[overflow.place]
     moment = f" at the {overflow.moment}" if overflow.moment else ""
+    part = f"{overflow.largest_part} {format_bytes(overflow.largest_part_bytes)}"
     return (
-        f"{gib(overflow.needed)} of {gib(overflow.available)} {limit}{moment}; largest part {overflow.largest_part} "
-        f"{gib(overflow.largest_part_bytes)} (over by {gib(overflow.by)})"
+        f"{format_bytes(overflow.needed)} of {format_bytes(overflow.available)} {limit}{moment}; "
+        f"largest part {part} (over by {format_bytes(overflow.by)})"
     )
