@@ -6,6 +6,7 @@ Every parser takes the text that the user wrote and raises ValueError with one s
 import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from math import floor
 
 GIB = 2**30
 GB = 10**9
@@ -56,6 +57,7 @@ def parse_number(text: str) -> float:
 
 
 def _whole(value: Fraction) -> int:
+    """A whole number, or ValueError."""
     if value.denominator != 1:
         raise ValueError("not a whole number")
     if abs(value) > _LARGEST:
@@ -79,11 +81,15 @@ def _scaled(text: str, units: dict[str, int], unknown: str) -> Fraction:
 
 
 def parse_bytes(text: str) -> int:
-    """Bytes: ``80GiB`` (2^30), ``80GB`` (10^9), ``1.5 TiB``, or a plain number of bytes."""
-    value = _whole(_scaled(text, _BYTES, "unknown unit {unit!r}; GiB is 2^30 bytes, GB 10^9"))
+    """Bytes: ``80GiB`` (2^30), ``80GB`` (10^9), ``1.5 TiB``, or a plain number of bytes.
+
+    A part of a byte, as in 79.15GiB, is dropped.
+    """
+    value = _scaled(text, _BYTES, "unknown unit {unit!r}; GiB is 2^30 bytes, GB 10^9")
     if value < 0:
         raise ValueError("less than nothing")
-    return value
+    has_unit = text.strip()[-1:] in "bB"
+    return _whole(Fraction(floor(value)) if has_unit else value)
 
 
 def parse_count(text: str) -> int:
