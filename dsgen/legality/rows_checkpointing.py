@@ -11,7 +11,7 @@ ROWS = (
             "the Trainer's arguments checkpoint whole decoder layers and know no selection of operators; "
             "use checkpointing: full, or {{every: n}} where transformers is new enough"
         ),
-        source="transformers/modeling_utils.py:PreTrainedModel.activation_checkpointing_enable",
+        source="transformers/modeling_utils.py:activation_checkpointing_enable",
         library="transformers",
         fields=("checkpointing",),
     ),
@@ -23,7 +23,7 @@ ROWS = (
             "before transformers 5.16.0 the Trainer checkpoints all decoder layers or none; use checkpointing: full, "
             "or a newer transformers"
         ),
-        source="transformers/training_args.py (every_n_layers, pull request 48200)",
+        source="transformers/modeling_utils.py:activation_checkpointing_enable (every_n_layers, pull request 48200)",
         library="transformers",
         until="5.16.0",
         fields=("checkpointing",),
@@ -39,7 +39,7 @@ ROWS = (
             "checkpointing {checkpointing} is further apart than the model has layers, so next to nothing would be "
             "recomputed; use a smaller number, or checkpointing: none"
         ),
-        source="transformers/modeling_utils.py:PreTrainedModel (every_n_layers counts decoder layers)",
+        source="transformers/modeling_utils.py:activation_checkpointing_enable (every_n_layers counts decoder layers)",
         fields=("checkpointing",),
     ),
 )

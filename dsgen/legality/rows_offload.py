@@ -19,7 +19,7 @@ ROWS = (
             "use zero_stage 3, or offload_optimizer instead"
         ),
         source=(
-            "deepspeed/runtime/engine.py:_configure_zero_optimizer (hands offload_param to stage 3 alone); "
+            "deepspeed/runtime/engine.py:_configure_zero_optimizer (only stage 3 is handed offload_param); "
             "deepspeed/runtime/zero/offload_config.py:DeepSpeedZeroOffloadParamConfig"
         ),
         fields=("offload_parameters", "zero_stage"),
@@ -33,8 +33,8 @@ ROWS = (
             "parameters at the first step; use zero_stage 1, 2 or 3 (also on one GPU)"
         ),
         source=(
-            "deepspeed/runtime/engine.py:zero_use_cpu_optimizer, get_optimizer_configuration; "
-            "deepspeed/ops/adam/cpu_adam.py:DeepSpeedCPUAdam.step"
+            "deepspeed/runtime/engine.py:get_optimizer_configuration (asks no stage, only the device); "
+            "deepspeed/ops/adam/cpu_adam.py:step"
         ),
         fields=("offload_optimizer", "zero_stage"),
     ),
@@ -46,7 +46,7 @@ ROWS = (
             "at ZeRO stages 1 and 2 DeepSpeed takes any offload device for the CPU, so host memory would fill and "
             "the disk stay empty; use zero_stage 3 for nvme, or offload_optimizer: cpu"
         ),
-        source="deepspeed/runtime/zero/stage_1_and_2.py:DeepSpeedZeroOptimizer.__init__ (device != none: cpu_offload)",
+        source="deepspeed/runtime/zero/stage_1_and_2.py:DeepSpeedZeroOptimizer (device != none sets cpu_offload)",
         fields=("offload_optimizer", "zero_stage"),
     ),
     Row(

@@ -21,7 +21,7 @@ ROWS = (
             "DeepSpeed's Lamb is a CUDA kernel without a CPU counterpart, so it can't step offloaded states; "
             "use adamw, or keep the optimizer on the GPU"
         ),
-        source="deepspeed/ops/lamb/fused_lamb.py:FusedLamb; runtime/engine.py:_configure_basic_optimizer",
+        source="deepspeed/ops/lamb/fused_lamb.py:FusedLamb; deepspeed/runtime/engine.py:_configure_basic_optimizer",
         fields=("offload_optimizer",),
     ),
     Row(

@@ -35,7 +35,7 @@ ROWS = (
         formats=("deepspeed",),
         forbidden=lambda case: case.plan.pipeline_parallel > 1 and case.plan.zero_stage >= 2,
         why="DeepSpeed's pipeline engine takes ZeRO stages 0 and 1 only; use zero_stage 1, or no pipeline",
-        source="deepspeed/runtime/pipe/engine.py:PipelineEngine.__init__",
+        source="deepspeed/runtime/pipe/engine.py:PipelineEngine",
         fields=("pipeline_parallel", "zero_stage"),
     ),
     Row(
@@ -46,7 +46,7 @@ ROWS = (
             "dsgen does not write tensor, pipeline, context, Ulysses or expert parallelism for DeepSpeed yet; leave it "
             "out of want"
         ),
-        source="dsgen/formats/deepspeed: no such key is written",
+        source="dsgen itself: dsgen/formats/deepspeed writes no such key",
         fields=("tensor_parallel", "pipeline_parallel", "context_parallel", "ulysses", "expert_parallel"),
     ),
     Row(

@@ -21,7 +21,9 @@ ROWS = (
             "DeepSpeed refuses fp16 below compute capability 7.0 ('Type fp16 is not supported on your device'); "
             "use precision: fp32"
         ),
-        source="deepspeed/accelerator/cuda_accelerator.py:is_fp16_supported; runtime/engine.py:_do_sanity_check",
+        source=(
+            "deepspeed/accelerator/cuda_accelerator.py:is_fp16_supported; deepspeed/runtime/engine.py:_do_sanity_check"
+        ),
         since="0.13.0",
         fields=("precision",),
     ),
@@ -34,8 +36,8 @@ ROWS = (
             "use precision: fp16 (with dynamic loss scaling), or fp32"
         ),
         source=(
-            "torch/cuda/__init__.py:is_bf16_supported(including_emulation=True), which "
-            "deepspeed/accelerator/cuda_accelerator.py:is_bf16_supported asks"
+            "deepspeed/accelerator/cuda_accelerator.py:is_bf16_supported, which asks "
+            "torch/cuda/__init__.py:is_bf16_supported (including_emulation is true by default)"
         ),
         fields=("precision",),
     ),

@@ -33,7 +33,7 @@ class Row:
     why: str
     """One sentence for the user: what happens, and what to write instead. May name {fields} of the plan."""
     source: str
-    """Where in which library it is enforced, or who says so."""
+    """Where in which library it is enforced: path/in/package.py:name, several joined by "; "."""
     library: str = "deepspeed"
     """Whose versions ``since`` and ``until`` are."""
     since: str | None = None

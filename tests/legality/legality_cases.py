@@ -1,0 +1,128 @@
+"""For every row of the legality table a plan that it forbids, and the nearest one that it does not."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from dsgen.facts.gpus import find_gpu
+from dsgen.hardware import Hardware
+from dsgen.legality.values import Case
+from dsgen.plan import Buckets, Checkpointing, Plan, Swap
+from dsgen.shapes.resolve import shapes_of
+from dsgen.spec.values import HardwareSpec, ModelSpec, Optimizer, Spec, Training
+from dsgen.target import Target
+
+SHAPES = shapes_of(Spec(file="spec.yaml", model=ModelSpec(name="llama-2-7b"), hardware=HardwareSpec(gpu="t4")))
+BUCKETS = Buckets(
+    reduce=2**24,
+    allgather=2**24,
+    prefetch=2**23,
+    max_live_parameters=10**9,
+    max_reuse_distance=10**9,
+    persistence_threshold=40960,
+    sub_group_size=2**28,
+)
+PLAN = Plan(
+    world_size=8,
+    gpus_per_node=8,
+    zero_stage=2,
+    precision="bf16",
+    checkpointing=Checkpointing("none"),
+    micro_batch=2,
+    accumulation=4,
+    buckets=BUCKETS,
+)
+
+
+def hardware(gpu: str = "a100-80gb-sxm", **known: Any) -> Hardware:
+    card = find_gpu(gpu)
+    assert card is not None
+    base = Hardware(
+        gpu=card, gpus_per_node=8, nodes=1, memory_budget=card.memory, budget_reason="all of the card", nvme_path=None
+    )
+    return replace(base, **known)
+
+
+def case(
+    *,
+    gpu: str = "a100-80gb-sxm",
+    nvme_path: str | None = "/local_nvme",
+    optimizer: str = "adamw",
+    global_batch: int | None = None,
+    loaded_by: str = "deepspeed",
+    versions: Mapping[str, str] | None = None,
+    **plan: Any,
+) -> Case:
+    """A legal case, but for what is named."""
+    return Case(
+        plan=replace(PLAN, **plan),
+        shapes=SHAPES,
+        training=Training(optimizer=Optimizer(type=optimizer), global_batch=global_batch),
+        hardware=hardware(gpu, nvme_path=nvme_path),
+        target=Target(loaded_by=loaded_by, versions=versions or {}),  # type: ignore[arg-type]
+    )
+
+
+# name of the row -> (forbidden, allowed)
+CASES: dict[str, tuple[Case, Case]] = {
+    "parameter-offload-below-stage-3": (
+        case(zero_stage=2, offload_parameters="cpu"),
+        case(zero_stage=3, offload_parameters="cpu"),
+    ),
+    "optimizer-offload-without-zero": (
+        case(zero_stage=0, offload_optimizer="cpu"),
+        case(zero_stage=1, offload_optimizer="cpu"),
+    ),
+    "nvme-optimizer-offload-below-stage-3": (
+        case(zero_stage=2, offload_optimizer="nvme"),
+        case(zero_stage=3, offload_optimizer="nvme"),
+    ),
+    "nvme-offload-without-path": (
+        case(zero_stage=3, offload_optimizer="nvme", nvme_path=None),
+        case(zero_stage=3, offload_optimizer="cpu", nvme_path=None),
+    ),
+    # 32000 x 4096 elements over 8 ranks: 16,384,000 a rank.
+    "nvme-parameter-buffer-too-small": (
+        case(zero_stage=3, offload_parameters="nvme", swap=Swap(parameter_buffer_size=16_383_999)),
+        case(zero_stage=3, offload_parameters="nvme", swap=Swap(parameter_buffer_size=16_384_000)),
+    ),
+    "activation-offload-not-in-format": (
+        case(checkpointing=Checkpointing("full"), offload_activations=True),
+        case(checkpointing=Checkpointing("full")),
+    ),
+    "fp16-before-volta": (case(gpu="p100-16gb", precision="fp16"), case(gpu="v100-16gb-sxm", precision="fp16")),
+    "bf16-without-hardware": (case(gpu="v100-16gb-sxm"), case(gpu="a100-80gb-sxm")),
+    "global-batch-not-met": (case(global_batch=128), case(global_batch=64)),
+    "ranks-not-divisible": (case(tensor_parallel=3), case(tensor_parallel=1)),
+    "pipeline-with-zero-2-or-3": (case(pipeline_parallel=2, zero_stage=2), case(pipeline_parallel=2, zero_stage=1)),
+    "model-parallelism-not-written": (case(tensor_parallel=2), case(tensor_parallel=1)),
+    "shard-group-in-deepspeed": (case(shard_group=4), case(shard_group=8)),
+    "selective-checkpointing-with-trainer": (
+        case(loaded_by="transformers", checkpointing=Checkpointing("selective")),
+        case(loaded_by="transformers", checkpointing=Checkpointing("full")),
+    ),
+    "every-nth-checkpointing-with-old-trainer": (
+        case(loaded_by="transformers", checkpointing=Checkpointing("every", 2), versions={"transformers": "5.15.0"}),
+        case(loaded_by="transformers", checkpointing=Checkpointing("every", 2), versions={"transformers": "5.16.0"}),
+    ),
+    "checkpointing-more-layers-apart-than-there-are": (
+        case(checkpointing=Checkpointing("every", 33)),
+        case(checkpointing=Checkpointing("every", 32)),
+    ),
+    "lamb-with-optimizer-offload": (
+        case(optimizer="lamb", offload_optimizer="cpu"),
+        case(optimizer="lamb"),
+    ),
+    "one-bit-optimizer-with-zero": (
+        case(optimizer="onebitadam", versions={"deepspeed": "0.19.6"}),
+        case(optimizer="onebitadam", versions={"deepspeed": "0.19.6"}, zero_stage=0),
+    ),
+    "one-bit-optimizer-removed": (
+        case(optimizer="onebitadam", versions={"deepspeed": "0.19.7"}, zero_stage=0),
+        case(optimizer="onebitadam", versions={"deepspeed": "0.19.6"}, zero_stage=0),
+    ),
+    "muon-at-stage-3": (
+        case(optimizer="muon", zero_stage=3, versions={"deepspeed": "0.18.8"}),
+        case(optimizer="muon", zero_stage=3, versions={"deepspeed": "0.18.9"}),
+    ),
+}

@@ -1,0 +1,60 @@
+"""Every row forbids what it says and nothing beside it."""
+
+import re
+
+import pytest
+from legality_cases import CASES, case
+
+from dsgen.facts.versions import libraries
+from dsgen.legality.check import broken, explain
+from dsgen.legality.optimizers import needs_untested_flag
+from dsgen.legality.table import TABLE
+from dsgen.legality.values import Row
+from dsgen.plan import Plan
+
+
+def names(rows: list[Row]) -> list[str]:
+    return [row.name for row in rows]
+
+
+def test_every_row_has_its_two_cases() -> None:
+    assert sorted(CASES) == sorted(row.name for row in TABLE)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_row_forbids_the_one_and_allows_the_other(name: str) -> None:
+    forbidden, allowed = CASES[name]
+    assert name in names(broken(forbidden))
+    assert name not in names(broken(allowed))
+
+
+def test_a_plain_plan_breaks_nothing() -> None:
+    assert broken(case()) == []
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_row_is_well_formed(row: Row) -> None:
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", row.name)
+    assert set(row.fields) <= set(Plan.__slots__)
+    assert row.library in libraries()
+    sentence = explain(row, CASES[row.name][0].plan)
+    assert "{" not in sentence.replace("{path: ...}", "").replace("{every: n}", "")
+
+
+def test_sentence_names_the_plans_own_numbers() -> None:
+    forbidden, _ = CASES["global-batch-not-met"]
+    (row,) = broken(forbidden)
+    assert "micro-batch 2 x accumulation 4 x 8 data-parallel ranks is 64" in explain(row, forbidden.plan)
+
+
+def test_rows_of_other_formats_do_not_apply() -> None:
+    forbidden, _ = CASES["parameter-offload-below-stage-3"]
+    assert all(row.formats == ("deepspeed",) for row in broken(forbidden))
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "stage", "needed"),
+    [("sgd", 1, True), ("SGD", 3, True), ("sgd", 0, False), ("adamw", 2, False), ("Adam", 3, False), ("lamb", 1, True)],
+)
+def test_untested_flag(optimizer: str, stage: int, needed: bool) -> None:
+    assert needs_untested_flag(optimizer, stage) is needed
