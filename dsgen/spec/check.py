@@ -28,15 +28,19 @@ def faults_of(document: Typed) -> list[Fault]:
     for broken in _leaves(_VALIDATOR(spec_schema()).iter_errors(document.value), document):
         if broken.path not in untyped:
             found += worded(broken, document)
-    return [fault for fault in found if not _is_noise(fault, found)]
+    return _without_noise(found)
 
 
-def _is_noise(fault: Fault, found: list[Fault]) -> bool:
-    """What is malformed inside something unsupported, and that something malformed is unsupported too."""
-    if NOT_SUPPORTED in fault.message:
-        return any(other.path == fault.path and other is not fault for other in found)
-    unsupported = {other.path for other in found if NOT_SUPPORTED in other.message}
-    return any(fault.path[:end] in unsupported for end in range(len(fault.path)))
+def _without_noise(found: list[Fault]) -> list[Fault]:
+    """Leaves out what is malformed inside something unsupported, and that something malformed is unsupported too."""
+    unsupported = {fault.path for fault in found if fault.unsupported}
+    malformed = {fault.path for fault in found if not fault.unsupported}
+    return [
+        fault
+        for fault in found
+        if not (fault.unsupported and fault.path in malformed)
+        and not any(fault.path[:end] in unsupported for end in range(len(fault.path)))
+    ]
 
 
 def _leaves(errors: Iterable[Any], document: Typed) -> Iterator[Broken]:

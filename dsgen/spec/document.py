@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import yaml
 
 from dsgen.errors import InputError, Place, Problem
+from dsgen.spec.faults import Fault, input_error
 from dsgen.spec.source import Source, contains_forbidden
 from dsgen.spec.words import shown
 
@@ -105,57 +106,65 @@ class _RefusedError(Exception):
 
 def parse(source: Source) -> Mapping:
     """The document's root mapping. Every duplicate key and impossible value is reported at once."""
+    root = _compose(source)
+    if root is None or (isinstance(root, yaml.ScalarNode) and not root.value):
+        raise InputError.at("the spec is empty", Place(source.file), "it needs at least model and hardware")
+    faults: list[Fault] = []
+    tree = _tree(root, source.file, faults)
+    if not isinstance(tree, Mapping):
+        kind = "a list" if isinstance(tree, Sequence) else f"the text {shown(tree.text)}"
+        message = f"a spec is a mapping of keys to values, not {kind}"
+        raise InputError.at(message, tree.place, "it starts with, for example, model: llama-3.1-8b")
+    if faults:
+        raise input_error(faults)
+    return tree
+
+
+def _compose(source: Source) -> yaml.Node | None:
     loader = _Composer(source.text)
     try:
-        root = loader.get_single_node()
+        root: yaml.Node | None = loader.get_single_node()
     except _RefusedError as refused:
         raise InputError.at(refused.message, _place(source.file, refused.mark), refused.help) from None
     except yaml.MarkedYAMLError as error:
         raise _malformed(source, error) from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
-        # PyYAML turns escapes and directives into numbers unchecked: "\UFFFFFFFF", %YAML 9...9.
+    except (yaml.YAMLError, ValueError, OverflowError):
+        # PyYAML makes numbers of escapes and directives unchecked: "\UFFFFFFFF", %YAML 9...9.
         place = _place(source.file, loader.get_mark())
-        raise InputError.at(f"not valid YAML: {shown(str(error))}", place) from None
+        raise InputError.at("not valid YAML: a number here is out of all bounds", place) from None
     finally:
         loader.dispose()
-    if root is None or (isinstance(root, yaml.ScalarNode) and not root.value):
-        raise InputError.at("the spec is empty", Place(source.file), "it needs at least model and hardware")
-    problems: list[Problem] = []
-    tree = _tree(root, source.file, problems)
-    if not isinstance(tree, Mapping):
-        kind = "a list" if isinstance(tree, Sequence) else f"the text {shown(tree.text)}"
-        problems.append(
-            Problem(f"a spec is a mapping of keys to values, not {kind}", tree.place, "model: llama-3.1-8b")
-        )
-    if problems or not isinstance(tree, Mapping):
-        raise InputError(*problems)
-    return tree
+    return root
 
 
 def _place(file: str, mark: Mark | None) -> Place:
     return Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
 
 
-def _tree(node: yaml.Node, file: str, problems: list[Problem]) -> Node:
+def _fault(place: Place, message: str, help: str = "") -> Fault:
+    return Fault((), place, message, help)
+
+
+def _tree(node: yaml.Node, file: str, faults: list[Fault]) -> Node:
     place = _place(file, node.start_mark)
     if isinstance(node, yaml.ScalarNode):
         if contains_forbidden(node.value):
-            problems.append(Problem(f"a line break or control character in {shown(node.value)}", place))
+            faults.append(_fault(place, f"a line break or control character in {shown(node.value)}"))
         return Scalar(node.value, place, quoted=node.style is not None)
     if isinstance(node, yaml.SequenceNode):
-        return Sequence(tuple(_tree(item, file, problems) for item in node.value), place)
+        return Sequence(tuple(_tree(item, file, faults) for item in node.value), place)
     entries: dict[str, Entry] = {}
     for key_node, value_node in node.value:
         key_place = _place(file, key_node.start_mark)
         if not isinstance(key_node, yaml.ScalarNode):
-            problems.append(Problem("a key must be a plain word, not a list or mapping", key_place))
+            faults.append(_fault(key_place, "a key must be a plain word, not a list or mapping"))
             continue
-        key, value = key_node.value, _tree(value_node, file, problems)
+        key, value = key_node.value, _tree(value_node, file, faults)
         if contains_forbidden(key):
-            problems.append(Problem(f"a line break or control character in the key {shown(key)}", key_place))
+            faults.append(_fault(key_place, f"a line break or control character in the key {shown(key)}"))
         elif key in entries:
             first = entries[key].key
-            problems.append(Problem(f"{shown(key)} is given twice: first at {first}", key_place, "keep one of them"))
+            faults.append(_fault(key_place, f"{shown(key)} is given twice: first at {first}", "keep one of them"))
         else:
             entries[key] = Entry(key_place, value)
     return Mapping(entries, place)

@@ -23,6 +23,8 @@ class Fault:
     word: str = ""
     """What the user wrote where one of ``known`` was expected."""
     known: tuple[str, ...] = ()
+    unsupported: bool = False
+    """Well-formed, but nothing obeys it yet."""
 
     def problem(self) -> Problem:
         # A word of more than this length resembles no key, and comparing takes time.

@@ -65,11 +65,17 @@ def _spec(source: Source) -> Spec:
 def _model(value: Any, folder: Path) -> ModelSpec:
     if not isinstance(value, str):
         return ModelSpec(sizes=ModelSizes(**value))
-    path = folder / Path(value).expanduser() if value.startswith("~/") else folder / value
-    # A name stays a name unless it looks like a path, or a model really lies there (as transformers decides).
-    if value.startswith(("./", "../", "/", "~/")) or value in {".", ".."} or value.endswith(".json"):
-        return ModelSpec(path=path)
-    return ModelSpec(path=path) if (path / "config.json").is_file() else ModelSpec(name=value)
+    path = folder / (Path.home() / value[2:] if value.startswith("~/") else value)
+    looks_like_path = value.startswith(("./", "../", "/", "~/")) or value in {".", ".."} or value.endswith(".json")
+    # A name stays a name unless a model really lies there, as transformers decides too.
+    return ModelSpec(path=path) if looks_like_path or _holds_model(path) else ModelSpec(name=value)
+
+
+def _holds_model(folder: Path) -> bool:
+    try:
+        return (folder / "config.json").is_file()
+    except OSError:  # a name too long for a file, or a folder that is closed to us
+        return False
 
 
 def _hardware(value: Mapping[str, Any]) -> HardwareSpec:

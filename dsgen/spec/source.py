@@ -38,7 +38,7 @@ def read_source(path: str) -> Source:
     """Reads the file at ``path``; ``-`` is standard input, whose paths are relative to the working directory."""
     if path == STDIN:
         file = "<stdin>"
-        return Source(decode(sys.stdin.buffer.read(LARGEST + 1), file), file, Path.cwd())
+        return Source(decode(_standard_input(file), file), file, Path.cwd())
     try:
         with open(path, "rb") as stream:
             # A device or a pipe has no size worth asking for; what is read of it is bounded all the same.
@@ -47,6 +47,15 @@ def read_source(path: str) -> Source:
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise InputError.at(_unreadable(path, error), Place(path)) from None
     return Source(decode(data, path, size), path, Path(path).absolute().parent)
+
+
+def _standard_input(file: str) -> bytes:
+    if sys.stdin is None:  # closed by whoever started us
+        raise InputError.at("there is no standard input", Place(file))
+    try:
+        return sys.stdin.buffer.read(LARGEST + 1)
+    except OSError as error:
+        raise InputError.at(_unreadable(file, error), Place(file)) from None
 
 
 def _unreadable(path: str, error: Exception) -> str:

@@ -107,17 +107,18 @@ def _exclusive(broken: Broken, document: Typed) -> Iterator[Fault]:
 
 
 def _not_supported(broken: Broken, document: Typed) -> Iterator[Fault]:
-    name, supported = dotted(broken.path), broken.limit["supported"]
-    if supported is not False:
-        yield _here(broken, document, f"{name}: {_text(broken, document)} is {NOT_SUPPORTED}", _only(supported))
-    elif broken.path in document.forms:  # one form of several
-        today = f"today: {describe(document.schemas[broken.path])}"
-        yield _here(broken, document, f"{name}: {_text(broken, document)} is {NOT_SUPPORTED}", today)
-    else:
-        yield Fault(broken.path, document.keys[broken.path], f"{name} is {NOT_SUPPORTED}", "remove it")
+    name, supported, place = dotted(broken.path), broken.limit["supported"], document.places[broken.path]
+    what, help = f"{name}: {_text(broken, document)}", _only(supported)
+    if supported is False and broken.path in document.forms:  # one form of several
+        help = f"today: {describe(document.schemas[broken.path])}"
+    elif supported is False or isinstance(broken.value, dict | list):
+        what, place = name, document.keys[broken.path]
+    yield Fault(broken.path, place, f"{what} is {NOT_SUPPORTED}", help, unsupported=True)
 
 
-def _only(supported: Schema) -> str:
+def _only(supported: Schema | bool) -> str:
+    if isinstance(supported, bool):
+        return "remove it"
     if "maximum" in supported:
         return f"today: at most {supported['maximum']}"
     if "enum" in supported or "const" in supported:
