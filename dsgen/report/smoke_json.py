@@ -11,7 +11,7 @@ A run: ``config``; ``outcome`` ("ran", "failed", "killed", "timed out", "refused
 steps of the slowest rank, imports left out); ``peak_memory_per_rank`` (resident on a CPU, allocated on a GPU);
 ``peak_reserved_per_rank`` (GPU only, else null); ``changes``, each ``key``, ``from``, ``to`` (null: absent), ``why``;
 ``predicted`` (null: the ledger is for the real model, this one is tiny); ``notes``; ``error`` (null, or ``reason``,
-``rank``, ``phase``, ``step``, ``type``, ``traceback``, ``log``). Numbers that are not finite are strings ("nan", "inf").
+``rank``, ``phase``, ``step``, ``type``, ``traceback``, ``log``). What is not finite is a string ("nan", "inf").
 """
 
 import math

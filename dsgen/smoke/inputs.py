@@ -1,0 +1,62 @@
+"""What was named on the command line becomes cases: a config, a spec, or a folder that build has written."""
+
+from pathlib import Path
+
+from dsgen.errors import InputError, Place
+from dsgen.facts.models import find_model
+from dsgen.formats.decoder import decoder_source
+from dsgen.shapes.from_row import architecture
+from dsgen.smoke.read_config import read_config
+from dsgen.smoke.values import Case, Filling
+from dsgen.spec.values import Method
+
+_SPEC_SUFFIXES = (".yaml", ".yml")
+_CONFIG_IN_FOLDER = "ds_config.json"
+# A config names no model; most of those that people train have this family's layers.
+_DEFAULT_MODEL = "llama-2-7b"
+
+
+def read_case(name: str) -> Case:
+    """The case behind one name; a malformed file or spec is an InputError, an impossible one a RefusedError."""
+    path = Path(name)
+    if path.is_dir():
+        inside = path / _CONFIG_IN_FOLDER
+        if not inside.is_file():
+            raise InputError.at(
+                f"there is no {_CONFIG_IN_FOLDER} in this folder",
+                Place(name),
+                "give a folder that dsgen build -o DIR has written, or a config file",
+            )
+        return _from_config(inside)
+    if path.suffix.lower() in _SPEC_SUFFIXES:
+        from dsgen.smoke.from_spec import from_spec
+
+        return from_spec(path)
+    return _from_config(path)
+
+
+def _from_config(path: Path) -> Case:
+    config, strict = read_config(path)
+    default = find_model(_DEFAULT_MODEL)
+    if default is None:
+        raise InputError.at(f"{_DEFAULT_MODEL} is missing from models.csv")
+    uses_auto = _has_auto(config)
+    notes = []
+    if uses_auto:
+        notes.append('"auto" is the Trainer\'s word: DeepSpeed alone would ignore it or fail')
+    if not strict:
+        notes.append("HJSON, not strict JSON: DeepSpeed reads it, transformers and accelerate do not")
+    return Case(
+        name=str(path),
+        config=config,
+        decoder=decoder_source(architecture(default), Method()),
+        family="llama",
+        filling=Filling() if uses_auto else None,
+        notes=tuple(notes),
+    )
+
+
+def _has_auto(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(_has_auto(inner) for inner in value.values())
+    return value == "auto"
