@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import log
+from math import gcd, log
 
 from dsgen.errors import InputError, Place
 from dsgen.facts.models import Model, models
-from dsgen.shapes.tensors import build
+from dsgen.shapes.tensors import MOST_LAYERS, build
 from dsgen.shapes.values import Architecture, Shapes
 from dsgen.spec.values import ModelSizes
 
@@ -29,6 +29,9 @@ _SAME_DEPTH = 0.15
 """The MLP's width makes up for this much before the depth leaves that of the rung."""
 
 
+PlaceOf = Callable[[str], Place | None]
+
+
 @dataclass(frozen=True, slots=True)
 class _Guess:
     """The sizes so far and what of them was inferred."""
@@ -38,7 +41,7 @@ class _Guess:
     like: str
 
 
-def from_sizes(sizes: ModelSizes, place: Callable[[str], Place | None] = lambda _key: None) -> Shapes:
+def from_sizes(sizes: ModelSizes, place: PlaceOf = lambda _key: None) -> Shapes:
     """Shapes of a decoder with these sizes; ``place(key)`` says where ``model.<key>`` stands.
 
     Without ``parameters``, ``layers`` and ``hidden`` are needed. With it, whatever is missing comes
@@ -56,11 +59,14 @@ def from_sizes(sizes: ModelSizes, place: Callable[[str], Place | None] = lambda 
                     f"model by sizes needs {key}", place(key), "give parameters (7B), or at least layers and hidden"
                 )
     guess = _guess(sizes, place)
+    if guess.arch.layers > MOST_LAYERS:
+        key = "parameters" if sizes.layers is None else "layers"
+        raise InputError.at(f"{guess.arch.layers} layers are more than {MOST_LAYERS}", place(key), "correct the sizes")
     shapes = build(_name(sizes, guess), guess.arch, stated_parameters=sizes.parameters)
     return replace(shapes, notes=_notes(sizes, guess, shapes, place))
 
 
-def _guess(sizes: ModelSizes, place: Callable[[str], Place | None]) -> _Guess:
+def _guess(sizes: ModelSizes, place: PlaceOf) -> _Guess:
     rung = _rung(sizes)
     vocab = sizes.vocab or rung.vocab
     tied = rung.tied if sizes.tied is None else sizes.tied
@@ -98,10 +104,10 @@ def _rung(sizes: ModelSizes) -> Model:
     return min(ladder, key=lambda model: abs(log(model.hidden / hidden)))
 
 
-def _hidden(sizes: ModelSizes, rung: Model, vocab: int, tied: bool, place: Callable[[str], Place | None]) -> int:
+def _hidden(sizes: ModelSizes, rung: Model, vocab: int, tied: bool, place: PlaceOf) -> int:
     """The rung's width; narrower where the embeddings alone would take more than a third of the model."""
-    if sizes.heads and sizes.head_dim:
-        return sizes.heads * sizes.head_dim
+    if sizes.heads:
+        return sizes.heads * (sizes.head_dim or rung.head_dim)
     assert sizes.parameters is not None
     copies = 1 if tied else 2
     widest = sizes.parameters // (3 * copies * vocab)
@@ -121,7 +127,7 @@ def _hidden(sizes: ModelSizes, rung: Model, vocab: int, tied: bool, place: Calla
     return widest // 64 * 64
 
 
-def _heads(sizes: ModelSizes, rung: Model, hidden: int, place: Callable[[str], Place | None]) -> tuple[int, int, int]:
+def _heads(sizes: ModelSizes, rung: Model, hidden: int, place: PlaceOf) -> tuple[int, int, int]:
     same = hidden == rung.hidden
     head_dim = sizes.head_dim or (rung.head_dim if same and not sizes.heads else None)
     heads = sizes.heads or (rung.heads if same and head_dim == rung.head_dim else None)
@@ -138,9 +144,10 @@ def _heads(sizes: ModelSizes, rung: Model, hidden: int, place: Callable[[str], P
     grouped = rung.kv_heads if same and heads == rung.heads else heads
     kv_heads = sizes.kv_heads or grouped
     if heads % kv_heads:
-        divisors = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
         raise InputError.at(
-            f"heads {heads} is no multiple of kv_heads {kv_heads}", place("kv_heads"), f"choose one of {divisors}"
+            f"heads {heads} is no multiple of kv_heads {kv_heads}",
+            place("kv_heads"),
+            f"write a divisor: {gcd(heads, kv_heads)}, say",
         )
     return heads, kv_heads, head_dim
 
@@ -184,23 +191,21 @@ def _name(sizes: ModelSizes, guess: _Guess) -> str:
     return f"decoder-{billions:g}b" if billions >= 1 else f"decoder-{sizes.parameters / 1e6:g}m"
 
 
-def _notes(sizes: ModelSizes, guess: _Guess, shapes: Shapes, place: Callable[[str], Place | None]) -> tuple[str, ...]:
+def _notes(sizes: ModelSizes, guess: _Guess, shapes: Shapes, place: PlaceOf) -> tuple[str, ...]:
     notes = []
     if guess.inferred:
         values = ", ".join(f"{key} {getattr(guess.arch, key)}" for key in guess.inferred)
-        notes.append(f"model shape inferred after {guess.like}: {values}; {shapes.parameters:,} parameters")
-    if sizes.parameters is not None:
-        off = shapes.parameters / sizes.parameters - 1
+        notes.append(f"model shape inferred after {guess.like}: {values}")
+    stated = sizes.parameters
+    if stated is not None and stated != shapes.parameters:
+        off = shapes.parameters / stated - 1
+        more = "more" if off > 0 else "fewer"
+        words = f"{shapes.parameters:,} parameters, {abs(off):.1%} {more} than the {stated:,} stated"
         if abs(off) > TOLERANCE:
             raise InputError.at(
-                f"the sizes give {shapes.parameters:,} parameters, {abs(off):.0%} {'more' if off > 0 else 'fewer'} "
-                f"than the {sizes.parameters:,} stated",
+                f"the sizes give {words}",
                 place("parameters"),
                 f"write parameters: {shapes.parameters}, leave it out, or correct the sizes",
             )
-        if shapes.parameters != sizes.parameters:
-            notes.append(
-                f"the sizes give {shapes.parameters:,} parameters, the {sizes.parameters:,} stated is "
-                f"{abs(off):.1%} {'less' if off > 0 else 'more'}; the sizes count"
-            )
+        notes.append(f"the model has {words}; the sizes count")
     return tuple(notes)

@@ -1,0 +1,195 @@
+"""``dsgen show``: the tables of facts, as a table for people or as JSON."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dsgen.errors import InputError
+from dsgen.facts.tables import nearest, number, rows
+
+Row = Mapping[str, Any]
+_GIB = 2**30
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's flags."""
+    parser.add_argument("table", choices=sorted(_TABLES), help="what to list")
+    parser.add_argument("pattern", nargs="?", metavar="PATTERN", help="only rows whose names contain this text")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="form of the output (default: text)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the rows asked for."""
+    table = _TABLES[args.table]
+    found = _matching(table.read(), args.pattern, args.table)
+    if args.format == "json":
+        print(json.dumps({"version": 1, args.table: found}, indent=2, ensure_ascii=False))
+    else:
+        _print_table([*table.columns], [[show(row) for show in table.columns.values()] for row in found])
+    return 0
+
+
+def _matching(every: list[Row], pattern: str | None, table: str) -> list[Row]:
+    if pattern is None:
+        return every
+    found = [row for row in every if any(pattern.lower() in name.lower() for name in _names(row))]
+    if not found:
+        close = nearest(pattern, [name for row in every for name in _names(row)])
+        hint = f"did you mean {' or '.join(close)}?" if close else f"dsgen show {table} lists all"
+        raise InputError.at(f"no name in the table of {table} contains {pattern!r}", help=hint)
+    return found
+
+
+def _names(row: Row) -> list[str]:
+    return [row["name"], *row.get("aliases", ()), *filter(None, [row.get("hf_id"), row.get("family"), row.get("gpu")])]
+
+
+def _models() -> list[Row]:
+    from dsgen.facts.models import models
+
+    return [
+        {
+            "name": model.name,
+            "hf_id": model.hf_id,
+            "family": model.family,
+            "kind": model.kind,
+            "supported": model.kind == "decoder",
+            "parameters": model.parameters,
+            "active_parameters": model.active_parameters,
+            "layers": model.layers,
+            "hidden": model.hidden,
+            "heads": model.heads,
+            "kv_heads": model.kv_heads,
+            "head_dim": model.head_dim,
+            "intermediate": model.intermediate,
+            "vocab": model.vocab,
+            "max_positions": model.max_positions,
+            "experts": model.moe_experts,
+            "native_dtype": model.native_dtype,
+            "source": model.source,
+        }
+        for model in models().values()
+    ]
+
+
+def _gpus() -> list[Row]:
+    from dsgen.facts.gpus import gpus
+
+    aliases = {row["name"]: [alias for alias in row["aliases"].split(";") if alias] for row in rows("gpus")}
+    return [
+        {
+            "name": gpu.name,
+            "aliases": aliases[gpu.name],
+            "vendor": gpu.vendor,
+            "memory": gpu.memory,
+            "bf16_tflops": gpu.bf16_tflops,
+            "fp16_tflops": gpu.fp16_tflops,
+            "fp32_tflops": gpu.fp32_tflops,
+            "memory_gb_s": gpu.memory_gb_s,
+            "link_gb_s": gpu.link_gb_s,
+            "compute_capability": gpu.compute_capability,
+            "source": gpu.source,
+        }
+        for gpu in gpus().values()
+    ]
+
+
+def _nodes() -> list[Row]:
+    return [
+        {
+            "name": row["name"],
+            "provider": row["provider"],
+            "gpu": row["gpu"],
+            "gpus": int(row["gpus"]),
+            "vcpus": number(row["vcpus"]),
+            "host_memory": _bytes(row["host_memory_gib"], _GIB),
+            "nvme": _bytes(row["local_nvme_tb"], 10**12),
+            "inter_node_gbit_s": number(row["inter_node_gbit_s"]),
+            "source": row["source"],
+        }
+        for row in rows("nodes")
+    ]
+
+
+def _bytes(cell: str, unit: int) -> int | None:
+    value = number(cell)
+    return None if value is None else round(value * unit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    read: Callable[[], list[Row]]
+    columns: Mapping[str, Callable[[Row], str]]
+    """Heading -> the cell's text."""
+
+
+def _plain(key: str) -> Callable[[Row], str]:
+    return lambda row: "-" if row[key] is None else f"{row[key]:g}" if isinstance(row[key], float) else str(row[key])
+
+
+def _scaled(key: str, unit: float, text: str) -> Callable[[Row], str]:
+    return lambda row: "-" if row[key] is None else text.format(row[key] / unit)
+
+
+_TABLES: Mapping[str, _Table] = {
+    "models": _Table(
+        _models,
+        {
+            "name": _plain("name"),
+            "Hugging Face id": _plain("hf_id"),
+            "parameters": _scaled("parameters", 1e9, "{:.2f}B"),
+            "active": _scaled("active_parameters", 1e9, "{:.2f}B"),
+            "layers": _plain("layers"),
+            "hidden": _plain("hidden"),
+            "heads/kv": lambda row: f"{row['heads']}/{row['kv_heads']}",
+            "positions": _plain("max_positions"),
+            "kind": lambda row: row["kind"] if row["supported"] else f"{row['kind']} (not supported yet)",
+        },
+    ),
+    "gpus": _Table(
+        _gpus,
+        {
+            "name": _plain("name"),
+            "memory": _scaled("memory", _GIB, "{:.2f}GiB"),
+            "bf16 TFLOPS": _plain("bf16_tflops"),
+            "fp16 TFLOPS": _plain("fp16_tflops"),
+            "memory GB/s": _plain("memory_gb_s"),
+            "link GB/s": _plain("link_gb_s"),
+            "also called": lambda row: ", ".join(row["aliases"]) or "-",
+        },
+    ),
+    "nodes": _Table(
+        _nodes,
+        {
+            "name": _plain("name"),
+            "provider": _plain("provider"),
+            "GPUs": lambda row: f"{row['gpus']} x {row['gpu']}",
+            "host memory": _scaled("host_memory", _GIB, "{:.0f}GiB"),
+            "NVMe": _scaled("nvme", 1e12, "{:.2f}TB"),
+            "Gbit/s": _plain("inter_node_gbit_s"),
+        },
+    ),
+}
+
+
+def _print_table(headings: list[str], cells: list[list[str]]) -> None:
+    """A rich table on a terminal; elsewhere one line per row, never wrapped, so that grep and awk see whole rows."""
+    if sys.stdout.isatty():
+        from rich.box import SIMPLE_HEAD
+        from rich.console import Console
+        from rich.markup import escape
+        from rich.table import Column, Table
+
+        # The name is what one copies: it alone is never cut or broken.
+        name = Column(headings[0], no_wrap=True, min_width=max(len(line[0]) for line in cells))
+        table = Table(name, *headings[1:], box=SIMPLE_HEAD)
+        for line in cells:
+            table.add_row(*map(escape, line))
+        Console().print(table)
+        return
+    widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
+    for line in [headings, *cells]:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
