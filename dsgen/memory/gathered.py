@@ -1,7 +1,10 @@
-"""Parameters that stage 3 has gathered, in elements.
+"""Parameters that stage 3 has gathered, and when.
 
-Read in deepspeed 0.19.8: runtime/zero/partitioned_param_coordinator.py and partition_parameters.py.
+Read in deepspeed 0.19.8: runtime/zero/partitioned_param_coordinator.py, parameter_offload.py and
+partition_parameters.py.
 """
+
+from collections.abc import Sequence
 
 from dsgen.memory.layers import per_layer
 from dsgen.memory.setting import Setting
@@ -26,7 +29,7 @@ def _small(tensors: tuple[Tensor, ...], threshold: int) -> int:
     return sum(tensor.numel for tensor in tensors if tensor.numel <= threshold)
 
 
-def kept_over_the_turn(blocks: tuple[Block, ...], head: int, reuse_distance: int) -> tuple[int, int]:
+def kept_over_the_turn(blocks: Sequence[Block], head: int, reuse_distance: int) -> tuple[int, int]:
     """What is still gathered where the forward pass turns into the backward pass.
 
     A module's parameters are released after use unless the trace uses them again within
@@ -42,8 +45,49 @@ def kept_over_the_turn(blocks: tuple[Block, ...], head: int, reuse_distance: int
     return first, behind
 
 
-def prefetched(setting: Setting, available: int) -> int:
-    """Elements fetched ahead: at most prefetch_bucket_size, while max_live_parameters is not reached
-    (fetch_sub_module, max_params_to_prefetch)."""
+def prefetched(setting: Setting, available: int, largest: int) -> int:
+    """Elements fetched ahead: whole tensors until prefetch_bucket_size or max_live_parameters is reached
+    (fetch_sub_module, max_params_to_prefetch), so at least one of ``largest`` elements where any is."""
     buckets = setting.plan.buckets
-    return max(0, min(buckets.prefetch, buckets.max_live_parameters - available, setting.parameters - available))
+    allowed = min(buckets.prefetch, buckets.max_live_parameters - available)
+    return max(0, min(max(allowed, largest), setting.parameters - available)) if allowed > 0 else 0
+
+
+class Gathered:
+    """Bytes of gathered parameters at each point of the backward pass; all zero below stage 3."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._blocks = setting.shapes.blocks
+        self._on = gathers(setting)
+        self.persistent = setting.width * persistent(setting) if self._on else 0
+        """Always there."""
+        self.at_loss = 0
+        """Output head, the last layers kept over the turn, and what is fetched ahead."""
+        self._first = len(self._blocks)
+        self._kept: list[int] = []
+        self._largest = 0
+        if self._on:
+            self._turn()
+
+    def _turn(self) -> None:
+        shapes = self._setting.shapes
+        self._largest = max(per_layer(self._blocks, lambda block: max(tensor.numel for tensor in block.tensors)))
+        # Tied or not, the output head is the largest tensor outside the blocks.
+        head = max((tensor.numel for tensor in shapes.outside), default=0)
+        self._first, live = kept_over_the_turn(self._blocks, head, self._setting.plan.buckets.max_reuse_distance)
+        self.at_loss = self._bytes(live)
+        total = 0
+        for block in self._blocks[self._first :]:
+            total += block.parameters
+            self._kept.append(total)
+
+    def at_block(self, index: int) -> int:
+        """While block ``index`` runs backwards: itself, those before it that were kept over the turn, prefetch."""
+        if not self._on:
+            return 0
+        kept = index - self._first
+        return self._bytes(self._kept[kept] if kept >= 0 else self._blocks[index].parameters)
+
+    def _bytes(self, live: int) -> int:
+        return self.persistent + self._setting.width * (live + prefetched(self._setting, live, self._largest))

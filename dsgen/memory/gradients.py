@@ -26,6 +26,12 @@ def resident(setting: Setting) -> int:
     return shard if setting.stage == 3 or accumulates else 0
 
 
+def reduces_early(setting: Setting) -> bool:
+    """Whether gradients are reduced while the backward pass goes on: at stages 2 and 3 always; at stage 1 with
+    overlap_comm, in the last micro-batch (zero/stage_1_and_2.py:process_gradients)."""
+    return setting.stage >= 2 or (setting.stage == 1 and setting.plan.overlaps)
+
+
 def inside_backward(setting: Setting, computed: int, largest: int) -> int:
     """Gradients while a block runs backwards.
 
@@ -33,16 +39,18 @@ def inside_backward(setting: Setting, computed: int, largest: int) -> int:
     largest: elements of the largest tensor in flight.
 
     - Stages 0 and 1 keep all of them: c computed, or c T when micro-batches accumulate. Stage 1 with
-      overlap_comm reduces as stage 2 does, but only in the last micro-batch; without accumulation
-      that is every one.
+      overlap_comm and no accumulation is like stage 2.
     - Stage 2: c T / N for the partition, the one before it when micro-batches accumulate, and the
       tensor that is just computed (zero/stage_1_and_2.py:copy_grads_in_partition).
     - Stage 3: the partition (resident) and the tensor in flight (zero/stage3.py:partition_grads).
     """
     in_flight = setting.width * largest
-    if setting.stage == 0 or (setting.stage == 1 and (setting.plan.accumulation > 1 or not setting.plan.overlaps)):
+    if setting.stage < 2:
         everything = setting.width * setting.trainable
-        return everything if setting.plan.accumulation > 1 else min(everything, setting.width * computed)
+        if setting.plan.accumulation > 1:
+            return everything
+        if not reduces_early(setting):
+            return min(everything, setting.width * computed)
     if setting.stage == 3 or setting.offloads_optimizer:
         return resident(setting) + in_flight
     return resident(setting) + setting.width * setting.trainable_shard + in_flight

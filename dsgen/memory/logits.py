@@ -17,11 +17,12 @@ class Logits:
 def logits(setting: Setting) -> Logits:
     """Per token, V vocabulary, c bytes of a compute element:
 
-    - full, forward: logits c V, their fp32 copy 4 V (none in fp32), log-probabilities 4 V.
-      Backward: logits c V (the model's output holds them), log-probabilities 4 V, their gradient 4 V, the
-      gradient of the fp32 logits 4 V. So 10 V and 14 V in 16 bit, 8 V and 16 V in fp32.
-      Source: derived from transformers 5.24 loss/loss_utils.py (ForCausalLMLoss) and torch's nll_loss and
-      log_softmax; public runs show 12.4 to 14.8 V.
+    - full, forward: logits c V, their fp32 copy 4 V (none in fp32), log-probabilities 4 V: 10 V in 16 bit, 8 V in
+      fp32.
+      Backward: log-probabilities 4 V, their gradient 4 V, the gradient of the fp32 logits 4 V: 12 V. The logits are gone
+      by then, unless the caller holds the model's output (c V more): transformers' Trainer and the generated
+      train.py take the loss alone. Source: derived from transformers 5.24 loss/loss_utils.py (ForCausalLMLoss),
+      trainer.py (compute_loss) and torch's nll_loss and log_softmax; public runs show 12.4 to 14.8 V.
     - chunked: the same for one chunk of the tokens at a time, and the gradient of the hidden states c h.
     - fused_linear: logits and their fp32 copy of one chunk of about T h / V tokens, (c + 4) h; gradient of the
       hidden states c h; gradient of the head c V h and one addend to it, made in the forward pass.
@@ -30,7 +31,7 @@ def logits(setting: Setting) -> Logits:
     arch, c, t = setting.shapes.architecture, setting.width, setting.tokens
     vocab = arch.vocab
     forward = (c + (FP32 if setting.mixed else 0) + FP32) * vocab * t
-    backward = (c + 3 * FP32) * vocab * t
+    backward = 3 * FP32 * vocab * t
     if setting.training.loss == "chunked":
         hidden = c * arch.hidden * t
         chunks = int(constant("loss_chunks"))

@@ -29,14 +29,12 @@ def master_elements(setting: Setting) -> int:
     """fp32 copies of the trained weights, in elements: T / N, or none.
 
     - Stage 0: T where weights are 16 bit (fp16/fused_optimizer.py:fp32_groups_flat), none in fp32.
-    - Stages 1 and 2: T / N, in fp32 training too, where the partition is cloned all the same
-      (zero/stage_1_and_2.py:__init__, single_partition_of_fp32_groups).
-    - Stage 3: T / N where weights are 16 bit or the optimizer is offloaded; in fp32 the
-      partition itself is stepped (zero/stage3.py:_create_fp32_partitions).
+    - Stages 1 to 3: T / N, in fp32 training too: stages 1 and 2 clone the partition all the same
+      (zero/stage_1_and_2.py:__init__, single_partition_of_fp32_groups). Stage 3 means to step the
+      partition itself (zero/stage3.py:_create_fp32_partitions), but compares a torch.device with a string,
+      which are never equal, and so clones too.
     """
-    if setting.stage in (1, 2) or setting.mixed or (setting.stage == 3 and setting.offloads_optimizer):
-        return setting.trainable_shard
-    return 0
+    return setting.trainable_shard if setting.stage or setting.mixed else 0
 
 
 def master_weights(setting: Setting) -> int:

@@ -28,3 +28,12 @@ def temporaries(setting: Setting) -> int:
         return max(prepared, adds + (FP32 * setting.trainable if setting.mixed else 0))
     prepared = (setting.width + (FP32 if setting.mixed else 0)) * stepped
     return max(prepared, FP32 * stepped + adds)
+
+
+def backward_temporaries(setting: Setting, largest: int) -> int:
+    """While gradients go to the host at stages 1 and 2: two fp32 tensors of the size of the gradient that is moved,
+    one to check it for overflow, one to send it (zero/stage_1_and_2.py:update_offload_overflow_tracker_for_param_grad,
+    async_inplace_copy_grad_to_fp32_buffer_from_gpu). Stage 3 moves shards, which are small."""
+    if setting.stage in (1, 2) and setting.offloads_optimizer:
+        return 2 * FP32 * largest
+    return 0

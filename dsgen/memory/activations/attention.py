@@ -27,7 +27,8 @@ def _grouped_query(layer: Layer) -> Saved:
     """
     arch, c = layer.arch, layer.width
     q, k = arch.heads * arch.head_dim, arch.kv_heads * arch.head_dim
-    kept = c * (q + 2 * k) + layer.adapters("q_proj", "k_proj", "v_proj", "o_proj")
+    kept = float(c * (q + 2 * k))
+    kept += layer.adapters(arch.hidden, "q_proj", "k_proj", "v_proj") + layer.adapters(q, "o_proj")
     outputs = c * (q + 2 * k + arch.hidden)
     if layer.dropout:
         kept += _MASK * arch.hidden
@@ -79,8 +80,9 @@ def _latent(layer: Layer, mla: Mla) -> Saved:
     d_qk = mla.qk_nope_head_dim + mla.qk_rope_head_dim
     qk, v = arch.heads * d_qk, arch.heads * mla.v_head_dim
     rebuilt = arch.heads * (mla.qk_nope_head_dim + mla.v_head_dim)
-    names = ("q_proj", "q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj")
-    kept = c * (2 * qk + rebuilt) + layer.adapters(*names)
+    kept = float(c * (2 * qk + rebuilt)) + layer.adapters(arch.hidden, "q_proj", "q_a_proj", "kv_a_proj_with_mqa")
+    kept += layer.adapters(mla.q_lora_rank, "q_b_proj") + layer.adapters(mla.kv_lora_rank, "kv_b_proj")
+    kept += layer.adapters(v, "o_proj")
     latents = mla.q_lora_rank + mla.kv_lora_rank + mla.qk_rope_head_dim
     saved = Saved(kept, c * (qk + rebuilt + latents + arch.hidden), 2 * c * arch.hidden)
     if mla.q_lora_rank:

@@ -63,4 +63,5 @@ def _layer(setting: Setting, each: Block) -> Layer:
         dropout=arch.family in DROPOUT_FAMILIES,
         trained=trained_layers(each),
         lora_rank=method.rank if method.type == "lora" else 0,
+        lora_dropout=method.type == "lora" and method.dropout > 0,
     )

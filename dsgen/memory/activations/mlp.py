@@ -31,8 +31,8 @@ def _dense(layer: Layer, i: float, prefix: str, down_trained: bool | None = None
     if down_trained is None:
         down_trained = layer.reads(f"{prefix}.down_proj")
     product = c * i if down_trained else 0
-    adapters = layer.adapters(*(f"{prefix}.{name}_proj" for name in ("gate", "up", "down")))
     h = layer.arch.hidden
+    adapters = layer.adapters(h, f"{prefix}.gate_proj", f"{prefix}.up_proj") + layer.adapters(i, f"{prefix}.down_proj")
     if layer.arch.gated:
         return Saved(3 * c * i + product + adapters, c * (2 * i + h), 3 * c * i)
     return Saved(c * i + product + adapters, c * (i + h), 2 * c * i)

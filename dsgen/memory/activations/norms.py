@@ -21,5 +21,5 @@ def norm(layer: Layer, width: float, name: str, *, output_needed: bool) -> Saved
     output = c * width if output_needed else 0
     if layer.arch.norm == "layernorm":
         return Saved(c * width + 8 + output, 0, 2 * c * width)
-    normalised = c * width if layer.reads(name) else 0
+    normalised = c * width if layer.trains(name) else 0
     return Saved(_FP32 * width + _FP32 + normalised + output, 0, 3 * _FP32 * width)

@@ -42,14 +42,24 @@ class Layer:
     """Linear layers and norms whose weight, or whose adapter, gets a gradient, by their short name."""
     lora_rank: int
     """0 without adapters."""
+    lora_dropout: bool
+    """Adapters drop parts of their input."""
 
-    def reads(self, *names: str) -> bool:
-        """Whether one of these layers needs its input for a weight gradient."""
+    def trains(self, *names: str) -> bool:
+        """Whether one of these layers is trained, itself or by an adapter."""
         return not self.trained.isdisjoint(names)
 
-    def adapters(self, *names: str) -> float:
-        """Outputs of lora_A of these layers, saved for lora_B: c r each."""
-        return self.width * self.lora_rank * len(self.trained.intersection(names))
+    def reads(self, *names: str) -> bool:
+        """Whether one of these layers needs its input, as it is, for a weight gradient."""
+        return not self.lora_dropout and self.trains(*names)
+
+    def adapters(self, width: float, *names: str) -> float:
+        """Saved by the adapters of these layers, whose input has ``width`` features: the output of lora_A
+        for lora_B, c r each; with dropout each also its own dropped input and mask, (c + 1) width."""
+        if not self.lora_rank:
+            return 0
+        dropped = (self.width + 1) * width if self.lora_dropout else 0
+        return (self.width * self.lora_rank + dropped) * len(self.trained.intersection(names))
 
 
 def trained_layers(block: Block) -> frozenset[str]:
