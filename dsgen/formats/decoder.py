@@ -5,11 +5,16 @@ from pathlib import Path
 
 from dsgen.formats.families import Traits, traits_of
 from dsgen.formats.templating import render
+from dsgen.shapes.mlp import shared_width
 from dsgen.shapes.norms import norm_names
+from dsgen.shapes.tiny import tiny
 from dsgen.shapes.values import Architecture
-from dsgen.spec.values import Attention, Loss, Method
+from dsgen.spec.values import Attention, Method
 
 TEMPLATE = "model/decoder.py.j2"
+
+# Positions that are only a bound (no table of embeddings) where the model's own is unknown.
+_POSITIONS = 2048
 
 _ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 _MLP = ("gate_proj", "up_proj", "down_proj")
@@ -47,7 +52,6 @@ def decoder_source(
     name: str = "Decoder",
     model: str | None = None,
     attention: Attention = "sdpa",
-    loss: Loss = "full",
     templates: Path | None = None,
 ) -> str:
     """The module's text; refused, with the reason, for a family that can't be rendered faithfully.
@@ -56,7 +60,9 @@ def decoder_source(
     ``name`` with ``forward(input_ids, labels=None)``: the loss, or the logits without labels.
     """
     traits, extra = traits_of(architecture), architecture.extra
-    adapted = _adapted(method)
+    adapted, small = _adapted(method), tiny(architecture)
+    # A width fixed by the family shrinks in proportion.
+    fraction = traits.rotary_dim / architecture.head_dim if traits.rotary_dim else traits.rotary_fraction
     return render(
         TEMPLATE,
         {
@@ -66,9 +72,8 @@ def decoder_source(
             "traits": traits,
             "method": method,
             "eager": attention == "eager",
-            "chunked_loss": loss != "full",
-            "real": _real(architecture, traits),
-            "tiny": _tiny(architecture, traits),
+            "real": _sizes(architecture, _rotary_dim(architecture.head_dim, fraction)),
+            "tiny": _sizes(small, _rotary_dim(small.head_dim, fraction)),
             "activation": _activation(architecture, traits),
             "norm_bias": architecture.norm == "layernorm" and extra.get("norm_nobias") != "1",
             "qkv_bias": architecture.attention_bias in ("all", "qkv"),
@@ -88,7 +93,7 @@ def decoder_source(
     )
 
 
-def _real(a: Architecture, traits: Traits) -> _Sizes:
+def _sizes(a: Architecture, rotary_dim: int) -> _Sizes:
     moe = a.moe
     return _Sizes(
         vocab=a.vocab,
@@ -98,47 +103,20 @@ def _real(a: Architecture, traits: Traits) -> _Sizes:
         heads=a.heads,
         kv_heads=a.kv_heads,
         head_dim=a.head_dim,
-        rotary_dim=_rotary_dim(a, traits, a.head_dim),
-        max_positions=a.max_positions or 2048,
+        rotary_dim=rotary_dim,
+        max_positions=a.max_positions or _POSITIONS,
         window=a.sliding_window,
         experts=moe.experts if moe else 0,
         top_k=moe.top_k if moe else 0,
         moe_intermediate=moe.intermediate if moe else 0,
-        shared_intermediate=(moe.shared_intermediate or moe.shared * moe.intermediate) if moe else 0,
+        shared_intermediate=shared_width(moe) if moe else 0,
         first_dense_layers=moe.first_dense_layers if moe else 0,
         layer_step=moe.layer_step if moe else 1,
     )
 
 
-def _tiny(a: Architecture, traits: Traits) -> _Sizes:
-    """Seconds on a CPU, with every trait of the real one still at work: grouped heads stay grouped,
-    a window is shorter than the sequence, dense layers stand before those with experts."""
-    moe = a.moe
-    dense = min(moe.first_dense_layers, 1) if moe else 0
-    step = min(moe.layer_step, 2) if moe else 1
-    return _Sizes(
-        vocab=256,
-        hidden=64,
-        intermediate=128,
-        layers=max(2, dense + step),
-        heads=4,
-        kv_heads=4 if a.kv_heads == a.heads else 1 if a.kv_heads == 1 else 2,
-        head_dim=16,
-        rotary_dim=_rotary_dim(a, traits, 16),
-        max_positions=128,
-        window=16 if a.sliding_window else None,
-        experts=min(moe.experts, 4) if moe else 0,
-        top_k=min(moe.top_k, 2) if moe else 0,
-        moe_intermediate=32 if moe else 0,
-        shared_intermediate=32 if moe and moe.shared else 0,
-        first_dense_layers=dense,
-        layer_step=step,
-    )
-
-
-def _rotary_dim(a: Architecture, traits: Traits, head_dim: int) -> int:
-    """Rotated width of a head, even; a width fixed by the family shrinks in proportion."""
-    fraction = traits.rotary_dim / a.head_dim if traits.rotary_dim else traits.rotary_fraction
+def _rotary_dim(head_dim: int, fraction: float) -> int:
+    """Rotated width of a head: whole pairs."""
     return int(head_dim * fraction) // 2 * 2
 
 

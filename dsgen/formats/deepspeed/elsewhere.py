@@ -1,0 +1,76 @@
+"""What a DeepSpeed config cannot say, and where to say it instead."""
+
+from collections.abc import Iterator
+
+from dsgen.formats.deepspeed.case import Order
+from dsgen.formats.deepspeed.scheduler import unsaid
+from dsgen.formats.deepspeed.trainer import trainer_not_carried
+from dsgen.formats.values import NotCarried
+from dsgen.plan import Checkpointing
+
+# transformers/modeling_utils.py: names of attn_implementation.
+ATTENTION = {"eager": "eager", "sdpa": "sdpa", "flash": "flash_attention_2"}
+
+
+def not_carried(order: Order) -> Iterator[NotCarried]:
+    """In the order in which a person would meet them."""
+    plan, training = order.case.plan, order.case.training
+    if order.by_trainer:
+        yield from trainer_not_carried(order)
+    elif plan.checkpointing.kind != "none":
+        yield NotCarried(
+            "checkpointing",
+            str(plan.checkpointing),
+            _enable(plan.checkpointing),
+            "the activation_checkpointing section acts only where the model's own code calls deepspeed.checkpointing",
+        )
+    yield from unsaid(order)
+    yield NotCarried(
+        "sequence_length",
+        order.sequence_length,
+        f"tokenize and pack to {order.sequence_length} tokens",
+        "the ledger counts activations and logits for this length",
+    )
+    yield NotCarried(
+        "attention",
+        training.attention,
+        f'from_pretrained(..., attn_implementation="{ATTENTION[training.attention]}")',
+        "the kernel is the model's choice",
+    )
+    if training.method.type == "lora":
+        yield _lora(order)
+    yield NotCarried(
+        "world_size",
+        plan.world_size,
+        _launch(order),
+        "how many processes run is the launcher's to say",
+    )
+
+
+def _enable(checkpointing: Checkpointing) -> str:
+    if checkpointing.kind == "full":
+        return 'model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})'
+    if checkpointing.kind == "every":
+        return f"torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False) in one block of {checkpointing.every}"
+    return "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False, context_fn=...), keeping matrix products"
+
+
+def _lora(order: Order) -> NotCarried:
+    method = order.case.training.method
+    targets = method.targets if isinstance(method.targets, str) else list(method.targets)
+    return NotCarried(
+        "method",
+        method.type,
+        f"peft.LoraConfig(r={method.rank}, lora_alpha={method.alpha!r}, lora_dropout={method.dropout!r}, "
+        f"target_modules={targets!r})",
+        "adapters are part of the model",
+    )
+
+
+def _launch(order: Order) -> str:
+    plan = order.case.plan
+    nodes = -(-plan.world_size // plan.gpus_per_node)
+    per_node = min(plan.gpus_per_node, plan.world_size)
+    if nodes == 1:
+        return f"torchrun --standalone --nproc-per-node {per_node}"
+    return f"torchrun --nnodes {nodes} --nproc-per-node {per_node} --rdzv-backend c10d --rdzv-endpoint HOST:29500"

@@ -1,0 +1,83 @@
+"""The learning-rate schedule, as far as DeepSpeed has it (runtime/lr_schedules.py)."""
+
+from collections.abc import Iterator
+
+from dsgen.errors import RefusedError
+from dsgen.formats.deepspeed.case import Order, filled
+from dsgen.formats.values import NotCarried, Reason
+from dsgen.spec.values import Scheduler
+
+# DeepSpeed clamps warmup_num_steps to two (WarmupLR.__init__, WarmupCosineLR.__init__).
+SHORTEST_WARMUP = 2
+
+_TYPES = {"constant": "WarmupLR", "linear": "WarmupDecayLR", "cosine": "WarmupCosineLR"}
+
+
+def written(order: Order) -> Scheduler | None:
+    """The schedule that gets a section; a constant rate without warm-up needs none."""
+    wanted = order.case.training.scheduler
+    return None if wanted is None or (wanted.type == "constant" and wanted.warmup_steps == 0) else wanted
+
+
+def scheduler(order: Order) -> Iterator[Reason]:
+    """Stepped by the engine, once per optimizer step."""
+    wanted = written(order)
+    if wanted is None:
+        return
+    falls = wanted.type != "constant"
+    if falls and wanted.total_steps is None and not order.by_trainer:
+        raise RefusedError.at(
+            f"a {wanted.type} schedule needs training.scheduler.total_steps: {_TYPES[wanted.type]} has no default",
+            help="write total_steps, the optimizer steps of the whole training",
+        )
+    yield Reason("scheduler.type", _TYPES[wanted.type], f"{wanted.type} after a linear warm-up")
+    if falls:
+        yield filled(
+            order,
+            "scheduler.params.total_num_steps",
+            wanted.total_steps,
+            "--max_steps, or the epochs",
+            "optimizer steps, not micro-batches",
+        )
+    if wanted.type != "cosine":
+        yield filled(order, "scheduler.params.warmup_min_lr", 0, "nothing: always 0", "the warm-up starts at 0")
+        yield filled(
+            order,
+            "scheduler.params.warmup_max_lr",
+            order.case.training.optimizer.lr,
+            "--learning_rate",
+            "the optimizer's rate; left out, WarmupDecayLR would take 0.001 instead",
+        )
+    yield filled(
+        order,
+        "scheduler.params.warmup_num_steps",
+        max(wanted.warmup_steps, SHORTEST_WARMUP),
+        "--warmup_steps",
+        "the spec's warm-up" if wanted.warmup_steps >= SHORTEST_WARMUP else "DeepSpeed's shortest warm-up",
+    )
+    yield Reason("scheduler.params.warmup_type", "linear", "DeepSpeed's default is a log curve")
+    if wanted.type == "cosine":
+        yield Reason("scheduler.params.warmup_min_ratio", 0, "the warm-up starts at 0")
+        yield Reason("scheduler.params.cos_min_ratio", wanted.min_lr_ratio, "last rate divided by the peak")
+
+
+def unsaid(order: Order) -> Iterator[NotCarried]:
+    """What of the schedule DeepSpeed's classes cannot do."""
+    wanted = written(order)
+    if wanted is None:
+        return
+    own = "deepspeed.initialize(lr_scheduler=...)" if not order.by_trainer else "Trainer(optimizers=...)"
+    if wanted.warmup_steps < SHORTEST_WARMUP:
+        yield NotCarried(
+            "training.scheduler.warmup_steps",
+            wanted.warmup_steps,
+            f"a scheduler of your own: {own}",
+            f"DeepSpeed warms up over at least {SHORTEST_WARMUP} steps, the first at rate 0",
+        )
+    if wanted.type == "linear" and wanted.min_lr_ratio:
+        yield NotCarried(
+            "training.scheduler.min_lr_ratio",
+            wanted.min_lr_ratio,
+            f"a scheduler of your own: {own}",
+            "WarmupDecayLR falls to its warmup_min_lr, which is also where the warm-up starts: as written, to 0",
+        )
