@@ -41,14 +41,12 @@ def _run(run: Run) -> Iterator[str]:
 
 def _error(error: Failure) -> Iterator[str]:
     yield f"  {error.reason}"
-    for line in error.traceback[-6:]:
-        yield f"  | {line}"
     if error.log:
         yield f"  full log: {error.log}"
 
 
 def _what(run: Run) -> str:
-    parts = [f"{run.processes} processes" if run.processes != 1 else "1 process", f"on {run.device}"]
+    parts = [f"{run.processes} process{'es' if run.processes != 1 else ''} on {run.device}"]
     if run.zero_stage is not None:
         parts.append(f"ZeRO stage {run.zero_stage}")
     parts.append(f"{run.family} decoder" + (f" of {format_count(run.parameters)} parameters" if run.parameters else ""))

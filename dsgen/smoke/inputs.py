@@ -3,17 +3,12 @@
 from pathlib import Path
 
 from dsgen.errors import InputError, Place
-from dsgen.facts.models import find_model
-from dsgen.formats.decoder import decoder_source
-from dsgen.shapes.from_row import architecture
+from dsgen.smoke.decoders import DEFAULT_FAMILY, default_decoder
 from dsgen.smoke.read_config import read_config
 from dsgen.smoke.values import Case, Filling
-from dsgen.spec.values import Method
 
 _SPEC_SUFFIXES = (".yaml", ".yml")
 _CONFIG_IN_FOLDER = "ds_config.json"
-# A config names no model; most of those that people train have this family's layers.
-_DEFAULT_MODEL = "llama-2-7b"
 
 
 def read_case(name: str) -> Case:
@@ -37,20 +32,17 @@ def read_case(name: str) -> Case:
 
 def _from_config(path: Path) -> Case:
     config, strict = read_config(path)
-    default = find_model(_DEFAULT_MODEL)
-    if default is None:
-        raise InputError.at(f"{_DEFAULT_MODEL} is missing from models.csv")
     uses_auto = _has_auto(config)
     notes = []
     if uses_auto:
-        notes.append('"auto" is the Trainer\'s word: DeepSpeed alone would ignore it or fail')
+        notes.append('"auto" is filled as the Trainer would; DeepSpeed alone would ignore it or fail')
     if not strict:
         notes.append("HJSON, not strict JSON: DeepSpeed reads it, transformers and accelerate do not")
     return Case(
         name=str(path),
         config=config,
-        decoder=decoder_source(architecture(default), Method()),
-        family="llama",
+        decoder=default_decoder(),
+        family=DEFAULT_FAMILY,
         filling=Filling() if uses_auto else None,
         notes=tuple(notes),
     )

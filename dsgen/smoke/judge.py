@@ -11,6 +11,7 @@ from dsgen.smoke.group import Ended
 from dsgen.smoke.values import Case, Failure, Machine, Outcome, Run, Step
 
 _MOST_REASON = 500
+_FLAT = 1e-4  # of the loss: less than the eye finds in four decimals
 
 
 def verdict(case: Case, adapted: Adapted, machine: Machine, ended: Ended, index: int, failure: "Verdict | None") -> Run:
@@ -34,7 +35,7 @@ def verdict(case: Case, adapted: Adapted, machine: Machine, ended: Ended, index:
         peak_memory_per_rank=tuple(event["peak_memory"] for event in finished),
         peak_reserved_per_rank=tuple(event["peak_reserved"] for event in finished if "peak_reserved" in event),
         changes=adapted.changes,
-        notes=(*case.notes, *_notes(finished)),
+        notes=(*case.notes, *_notes(finished, steps)),
         error=error,
     )
 
@@ -63,32 +64,32 @@ def _shards_the_model(adapted: Adapted) -> bool:
     return any(isinstance(section, dict) and section for section in sections)
 
 
-def _notes(finished: Sequence[Event]) -> list[str]:
+def _notes(finished: Sequence[Event], steps: Sequence[Step]) -> list[str]:
     if not finished:
         return []
     notes = []
     skipped = finished[0]["skipped_steps"]
     if skipped:
-        notes.append(f"{skipped} step(s) were skipped for overflow: loss scaling was still looking for its scale")
-    if float(finished[0]["moved"]) == 0:
-        notes.append("no weight has moved in these few steps (learning rate still zero, or too small for the type)")
+        notes.append(f"{skipped} of {len(steps)} steps skipped for overflow: loss scaling still looks for its scale")
+    elif len(steps) > 1 and math.isclose(steps[-1].loss, steps[0].loss, rel_tol=_FLAT):
+        rates = ", ".join("unknown" if step.learning_rate is None else f"{step.learning_rate:.3g}" for step in steps)
+        notes.append(f"the loss hardly moves in so few steps at these learning rates: {rates}")
     return notes
 
 
-def why_it_ended(ended: Ended, machine: Machine, timeout: float, oom_kills: int) -> Verdict:
+def why_it_ended(ended: Ended, timeout: float, oom_kills: int) -> Verdict:
     """The failure that a group ended in: an exception, a signal, or the time limit."""
     errors = [
-        (event["time"], rank, event)
-        for rank, file in enumerate(ended.ranks)
-        for event in file.events
-        if event["event"] == "error"
+        (rank, event) for rank, file in enumerate(ended.ranks) for event in file.events if event["event"] == "error"
     ]
     if errors:
-        _, rank, event = min(errors, key=lambda error: error[0])
+        _, cause = min(errors, key=lambda error: error[1]["time"])
+        # Often all ranks fail alike; the first to say so is then an accident, and rank 0 has the fuller log.
+        rank, event = next((r, e) for r, e in errors if (e["type"], e["message"]) == (cause["type"], cause["message"]))
         return "failed", _exception(rank, event, str(ended.logs[rank]))
     for rank, code in enumerate(ended.exit_codes):
         if code not in (None, 0):
-            return _sudden_end(ended, rank, int(code or 0), machine, oom_kills)
+            return _sudden_end(ended, rank, int(code or 0), oom_kills)
     where = [_last(file.events, "phase") for file in ended.ranks]
     waiting = "; ".join(f"rank {rank} in {_place(event)}" for rank, event in enumerate(where))
     reason = f"took longer than {timeout:g} seconds and was stopped: {waiting}"
@@ -96,9 +97,10 @@ def why_it_ended(ended: Ended, machine: Machine, timeout: float, oom_kills: int)
 
 
 def _exception(rank: int, event: Event, log: str) -> Failure:
-    # pydantic ends each of its errors with a line that leads to its website.
+    # pydantic ends each of its errors with a line that leads to its website, and has key and complaint on two lines.
     lines = [line.strip() for line in event["message"].splitlines() if "For further information" not in line]
-    message = " ".join(line for line in lines if line) or f"(no message) at {event['source']}"
+    joint = ": " if event["type"] == "ValidationError" else " "
+    message = joint.join(line for line in lines if line) or f"(no message) at {event['source']}"
     if len(message) > _MOST_REASON:
         message = message[:_MOST_REASON] + " ..."
     return Failure(
@@ -112,7 +114,7 @@ def _exception(rank: int, event: Event, log: str) -> Failure:
     )
 
 
-def _sudden_end(ended: Ended, rank: int, code: int, machine: Machine, oom_kills: int) -> Verdict:
+def _sudden_end(ended: Ended, rank: int, code: int, oom_kills: int) -> Verdict:
     event, log = _last(ended.ranks[rank].events, "phase"), str(ended.logs[rank])
     place = _place(event)
     phase, step = (event["phase"], event["step"]) if event else (None, None)
@@ -123,7 +125,7 @@ def _sudden_end(ended: Ended, rank: int, code: int, machine: Machine, oom_kills:
     reason = f"rank {rank}, {place}: killed by {name}"
     if -code == signal.SIGKILL:
         known = "the kernel's out-of-memory killer" if oom_kills else "probably the kernel's out-of-memory killer"
-        reason += f", {known} (host memory, not the {machine.device if machine.device == 'cuda' else 'model'}'s limit)"
+        reason += f", {known} (it is host memory that ran out)"
     return "killed", Failure(reason=reason, rank=rank, phase=phase, step=step, type=name, log=log)
 
 

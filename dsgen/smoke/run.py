@@ -65,11 +65,11 @@ def _run_all(
             runs.append(verdict(cases[i], adapted[i], machine, ended, i - left[0], None))
         if len(runs) == len(cases):
             break
-        if _never_started(ended) and failed_starts == 0:
+        if _never_started(ended) and not ended.timed_out and failed_starts == 0:
             failed_starts += 1
             say("the processes did not find each other; trying once more")
             continue
-        failure = why_it_ended(ended, machine, options.timeout, _oom_kills() - kills)
+        failure = why_it_ended(ended, options.timeout, _oom_kills() - kills)
         # What keeps a group from starting keeps the next one from it, too.
         blamed = left[ended.finished :] if _never_started(ended) else left[ended.finished : ended.finished + 1]
         runs += [verdict(cases[i], adapted[i], machine, ended, i - left[0], failure) for i in blamed]
@@ -93,6 +93,7 @@ def _request(index: int, case: Case, adapted: Adapted, options: Options, folder:
     return {
         "config": str(config),
         "model": str(model),
+        "checkpointing": [case.checkpointing.kind, case.checkpointing.every],
         "optimizer": adapted.optimizer,
         "steps": options.steps,
         "seed": options.seed,

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from dsgen.plan import Checkpointing
+
 Config = Mapping[str, Any]
 DeviceName = Literal["cpu", "cuda"]
 Outcome = Literal["ran", "failed", "killed", "timed out", "refused"]
@@ -35,6 +37,7 @@ class Filling:
 
     bf16: bool | None = None
     """None: not known, so taken from which of the two sections the file has."""
+    fp16: bool | None = None
     learning_rate: float = 5e-5
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
@@ -55,6 +58,7 @@ class Case:
     decoder: str
     """Source of the model's module."""
     family: str
+    checkpointing: Checkpointing = Checkpointing()
     filling: Filling | None = None
     """What fills "auto"; None where DeepSpeed itself loads the file, which fills nothing."""
     notes: tuple[str, ...] = ()

@@ -90,6 +90,9 @@ def _run_case(rank: Rank, case: Json) -> None:
     sizes = model_file.Config.tiny()
     torch.manual_seed(case["seed"])  # The same weights on every rank, as from a checkpoint.
     model = model_file.Decoder(sizes)
+    kind, every = case["checkpointing"]
+    if kind != "none":
+        model.enable_checkpointing(kind, every)
 
     events.enter("deepspeed.initialize")
     trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]

@@ -14,6 +14,7 @@ _WHY = 'the Trainer fills "auto"'
 def fill(edits: Edits, filling: Filling, steps: int) -> None:
     """Fills every "auto" that the Trainer would."""
     bf16 = _takes_bf16(edits) if filling.bf16 is None else filling.bf16
+    fp16 = not bf16 if filling.fp16 is None else filling.fp16
     values = {
         "train_micro_batch_size_per_gpu": filling.micro_batch,
         "gradient_accumulation_steps": filling.accumulation,
@@ -27,7 +28,7 @@ def fill(edits: Edits, filling: Filling, steps: int) -> None:
         "scheduler.params.warmup_num_steps": max(1, filling.warmup_steps),
         "scheduler.params.total_num_steps": max(steps, filling.warmup_steps + 1),
         "bf16.enabled": bf16,
-        "fp16.enabled": not bf16,
+        "fp16.enabled": fp16,
         "zero_optimization.reduce_bucket_size": TINY_HIDDEN**2,
     }
     if edits.get("zero_optimization.stage") == 3:

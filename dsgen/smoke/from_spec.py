@@ -1,0 +1,50 @@
+"""A spec becomes a case: decided, written as build would write it, and run with its family's decoder."""
+
+import json
+from pathlib import Path
+
+from dsgen.errors import InputError
+from dsgen.formats import writer
+from dsgen.planner.job import Job, decide_spec
+from dsgen.smoke.decoders import decoder_of
+from dsgen.smoke.values import Case, Filling
+from dsgen.spec.read import read_spec
+
+
+def from_spec(path: Path) -> Case:
+    """The case of a spec; refused with the planner's reasons where nothing fits."""
+    spec = read_spec(str(path))
+    if spec.target.format != "deepspeed":
+        raise InputError.at(f"smoke runs deepspeed, not {spec.target.format} yet", spec.place("target", "format"))
+    job = decide_spec(spec)
+    plan = job.decision.chosen.plan
+    written = writer(spec.target.format).write(
+        plan, job.shapes, job.training, job.target, job.hardware, job.sequence_length
+    )
+    decoder, note = decoder_of(job.shapes.architecture, job.training.method, job.training.attention)
+    return Case(
+        name=str(path),
+        config=json.loads(next(iter(written.files.values()))),
+        decoder=decoder,
+        family=job.shapes.architecture.family,
+        checkpointing=plan.checkpointing,
+        filling=None if job.target.loaded_by == "deepspeed" else _filling(job),
+        notes=(f"decided for {plan.world_size} GPUs", *([note] if note else [])),
+    )
+
+
+def _filling(job: Job) -> Filling:
+    """The training arguments that build tells the user to pass."""
+    plan, training = job.decision.chosen.plan, job.training
+    return Filling(
+        bf16=plan.precision == "bf16",
+        fp16=plan.precision == "fp16",
+        learning_rate=training.optimizer.lr,
+        betas=training.optimizer.betas,
+        eps=training.optimizer.eps,
+        weight_decay=training.optimizer.weight_decay,
+        max_grad_norm=training.gradient_clipping,
+        micro_batch=plan.micro_batch,
+        accumulation=plan.accumulation,
+        warmup_steps=training.scheduler.warmup_steps if training.scheduler else 0,
+    )
