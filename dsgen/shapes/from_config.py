@@ -8,7 +8,7 @@ from dsgen.errors import Place
 from dsgen.facts.models import models
 from dsgen.facts.tables import nearest
 from dsgen.shapes.config_file import Config, read_config
-from dsgen.shapes.hf_class import KEYS, HfClass, Switch
+from dsgen.shapes.hf_class import EXPERT_KEYS, KEYS, SHARED_FIELDS, HfClass, Switch
 from dsgen.shapes.hf_classes import HF_CLASSES
 from dsgen.shapes.tensors import MOST_LAYERS, build
 from dsgen.shapes.values import Architecture, Mla, Moe, Shapes
@@ -63,9 +63,11 @@ def _like(name: str, known: list[str]) -> str:
 
 
 def _key(config: Config, hf_class: HfClass, field: str) -> str:
-    """The key under which the file gives ``field``; the class's own, unless only Llama's is there."""
-    own = hf_class.keys.get(field, KEYS[field])
-    return KEYS[field] if config.get(own) is None and config.get(KEYS[field]) is not None else own
+    """The key under which the file gives ``field``: the class's own, or Llama's where the class answers to it too."""
+    own, other = hf_class.keys.get(field, KEYS[field]), KEYS[field]
+    if field not in SHARED_FIELDS or config.values.get(own) is not None:
+        return own
+    return other if config.values.get(other) is not None or config.get(own) is None else own
 
 
 def _architecture(config: Config, name: str, hf_class: HfClass) -> Architecture:
@@ -143,12 +145,17 @@ def _dtype(config: Config) -> str | None:
 
 
 def _moe(config: Config, hf_class: HfClass) -> Moe:
+    def key_of(field: str) -> str | int:
+        own = hf_class.moe.get(field, 0)
+        names = (own, *EXPERT_KEYS) if field == "experts" else (own,)
+        return next((name for name in names if name in config.values), own)
+
     def read(field: str) -> int:
-        key = hf_class.moe.get(field, 0)
+        key = key_of(field)
         return key if isinstance(key, int) else config.count(key)
 
     for field in ("experts", "top_k", "intermediate"):
-        config.needed(str(hf_class.moe[field]))
+        config.needed(str(key_of(field)))
     return Moe(
         experts=read("experts"),
         top_k=read("top_k"),

@@ -29,6 +29,9 @@ _SAME_DEPTH = 0.15
 """The MLP's width makes up for this much before the depth leaves that of the rung."""
 
 
+_MLP_PROPORTIONS = (1, 8)
+"""MLP width over hidden size of every dense decoder in the table lies between these."""
+
 PlaceOf = Callable[[str], Place | None]
 
 
@@ -106,7 +109,7 @@ def _rung(sizes: ModelSizes) -> Model:
 
 def _hidden(sizes: ModelSizes, rung: Model, vocab: int, tied: bool, place: PlaceOf) -> int:
     """The rung's width; narrower where the embeddings alone would take more than a third of the model."""
-    if sizes.heads:
+    if sizes.heads and (sizes.head_dim or rung.hidden % sizes.heads):
         return sizes.heads * (sizes.head_dim or rung.head_dim)
     assert sizes.parameters is not None
     copies = 1 if tied else 2
@@ -175,6 +178,9 @@ def _solve(arch: Architecture, sizes: ModelSizes, rung: Model, parameters: int) 
         without = one.largest_block - matrices * arch.hidden * arch.intermediate
         width = ((parameters - outside) / arch.layers - without) / (matrices * arch.hidden)
         step = _WIDTH_STEP if arch.hidden >= 1024 else 16
+        # Beyond these the given sizes and the stated number contradict each other, which the caller says.
+        narrowest, widest = (share * arch.hidden for share in _MLP_PROPORTIONS)
+        width = min(max(width, narrowest), widest)
         arch = replace(arch, intermediate=max(step, round(width / step) * step))
     return arch
 

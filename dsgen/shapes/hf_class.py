@@ -19,7 +19,11 @@ KEYS: Mapping[str, str] = {
     "sliding_window": "sliding_window",
     "activation": "hidden_act",
 }
-"""Architecture field -> config key, as Llama has it; transformers lets nearly every class answer to these too."""
+"""Architecture field -> config key, as Llama has it."""
+SHARED_FIELDS = frozenset(("layers", "hidden", "heads", "max_positions"))
+"""Fields that a class with own keys reads under Llama's as well (transformers' attribute_map)."""
+EXPERT_KEYS = ("num_experts", "num_local_experts", "n_routed_experts")
+"""Names of the number of experts; classes answer to one another's (their attribute_map)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ def with_method(shapes: Shapes, method: Method, place: Place | None = None) -> S
     A linear layer (out, in) of rank r gets ``lora_A.weight`` (r, in) and ``lora_B.weight`` (out, r):
     r (in + out) trainable parameters, no bias, as PEFT's LoraConfig with bias="none".
     "all-linear" is, as in PEFT, every linear layer but the output head; stacked experts and routers
-    are plain parameters and stay frozen.
+    are plain parameters and stay frozen. Layers are those of the decoder that dsgen generates: where
+    the original fuses projections (GPT-2's c_attn), PEFT puts one pair on the fused layer instead.
     """
     if method.type == "full":
         return shapes

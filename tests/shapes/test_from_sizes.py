@@ -106,6 +106,19 @@ def test_depth_is_solved_where_width_is_given() -> None:
     assert arch.layers == 40
 
 
+def test_heads_alone_split_the_inferred_width() -> None:
+    arch = from_sizes(ModelSizes(parameters=7 * 10**9, heads=16)).architecture
+    assert (arch.hidden, arch.heads, arch.head_dim) == (4096, 16, 256)
+    arch = from_sizes(ModelSizes(parameters=7 * 10**9, heads=30)).architecture
+    assert (arch.hidden, arch.heads, arch.head_dim) == (3840, 30, 128)
+
+
+def test_the_mlp_stays_in_proportion() -> None:
+    for model in models().values():
+        if model.kind == "decoder" and not model.moe_experts:
+            assert 1 <= model.intermediate / model.hidden <= 8, model.name
+
+
 def test_layers_and_hidden_are_enough_without_parameters() -> None:
     shapes = from_sizes(ModelSizes(layers=2, hidden=64, vocab=256))
     assert (shapes.architecture.heads, shapes.architecture.head_dim) == (1, 64)
@@ -130,6 +143,7 @@ def test_two_matrices_without_a_gate() -> None:
         (ModelSizes(parameters=2**63 - 1), "layers are more than", 2),
         (ModelSizes(layers=2**62, hidden=64), "layers are more than", 3),
         (ModelSizes(parameters=10**9, heads=2**61, kv_heads=2**61 - 1), "no multiple of kv_heads", 6),
+        (ModelSizes(parameters=7 * 10**9, layers=12, hidden=1024), "fewer than the 7,000,000,000 stated", 2),
         (ModelSizes(parameters=10**9, hidden=2**40), "more than the 1,000,000,000 stated", 2),
     ],
 )
