@@ -134,7 +134,7 @@ class Training:
     """How it is trained; what is None is decided later, and said."""
 
     sequence_length: int | None = None
-    """Tokens per sequence; None: see dsgen.shapes.default_sequence_length."""
+    """Tokens per sequence; None: see dsgen.shapes.resolve.sequence_length_of."""
     global_batch: int | None = None
     """Sequences per optimizer step; None: whatever micro-batch times ranks gives."""
     global_tokens: int | None = None
