@@ -28,7 +28,8 @@ def faults_of(document: Typed) -> list[Fault]:
     for broken in _leaves(_VALIDATOR(spec_schema()).iter_errors(document.value), document):
         if broken.path not in untyped:
             found += worded(broken, document)
-    return _without_noise(found)
+    # jsonschema reports a missing key once for every key that is missing there.
+    return _without_noise(list(dict.fromkeys(found)))
 
 
 def _without_noise(found: list[Fault]) -> list[Fault]:

@@ -17,6 +17,9 @@ from dsgen.spec.words import shown
 DEEPEST = 32
 """Levels of nesting; the schema knows five."""
 
+MOST_NODES = 4000
+"""Keys and values in all; the schema knows about a hundred keys."""
+
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
 
@@ -75,6 +78,7 @@ class _Composer(yaml.SafeLoader):
     """Composes one document, refusing what a spec has no use for while it is still cheap."""
 
     depth = 0
+    nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event = self.peek_event()  # type: ignore[no-untyped-call]
@@ -83,6 +87,9 @@ class _Composer(yaml.SafeLoader):
         if getattr(event, "tag", None) is not None:
             raise _RefusedError(event.start_mark, f"tags are not used in a spec: {shown(event.tag)}", "remove the tag")
         self.depth += 1
+        self.nodes += 1
+        if self.nodes > MOST_NODES:
+            raise _RefusedError(event.start_mark, f"more than {MOST_NODES} keys and values: this is no spec", None)
         if self.depth > DEEPEST:
             raise _RefusedError(event.start_mark, f"nested more than {DEEPEST} levels deep", None)
         node: yaml.Node | None = super().compose_node(parent, index)

@@ -106,7 +106,7 @@ def _scalar(node: Scalar, schema: Schema, path: KeyPath, out: Typed) -> Any:
         same = next((word for word in words if word.lower() == node.text.lower()), None)
         if same is None:
             allowed = supported_words(schema) or words
-            out.fault(path, f"{dotted(path)}: {shown(node.text)} is not known", listed(allowed), node.text, words)
+            out.fault(path, f"{dotted(path)}: {shown(node.text)} is not known", listed(allowed), node.text, allowed)
         return node.text if same is None else same
     if not {"object", "array"}.isdisjoint(json_types(schema)):
         return node.text  # the wrong kind altogether: the validator says so
@@ -131,7 +131,7 @@ def _form(node: Node, schema: Schema, forms: list[Schema], path: KeyPath, out: T
         for at in open_forms:
             if _parses(node.text, forms[at]):
                 return at
-        words = [word for at in of_kind for word in words_of(forms[at])]
+        words = [word for at in of_kind for word in supported_words(forms[at])]
         message = f"{dotted(path)}: {shown(node.text)} is not allowed"
         if meant := _as_mapping(forms, node):
             out.fault(path, message, meant)
@@ -191,10 +191,9 @@ def _mapping_form(node: Mapping, forms: list[Schema], of_kind: list[int], path: 
     if text.lower() not in by_type:
         below = (*path, "type")
         out.places[below] = entry.value.place
-        known = [word for at in of_kind for word in words_of(_type(forms[at]))]
         obeyed = [_type(forms[at]) for at in of_kind if is_supported(forms[at])]
         allowed = [word for form in obeyed for word in supported_words(form)]
         what = shown(text) if isinstance(entry.value, Scalar) else "this"
-        out.fault(below, f"{dotted(below)}: {what} is not known", listed(allowed), text, known)
+        out.fault(below, f"{dotted(below)}: {what} is not known", listed(allowed), text, allowed)
         return None
     return by_type[text.lower()]

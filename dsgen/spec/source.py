@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dsgen.errors import InputError, Place
+from dsgen.units import format_bytes
 
-LARGEST = 256 * 1024
-"""Bytes. A spec is one or two kB; PyYAML takes two seconds for this much."""
+LARGEST = 2**20
+"""Bytes. A spec is a few kilobytes; the bound keeps a mistaken argument (a checkpoint, a data set) from being read."""
 
 STDIN = "-"
 
@@ -73,18 +74,20 @@ def _unreadable(path: str, error: Exception) -> str:
     return f"cannot be read: {error}"
 
 
-def decode(data: bytes, file: str, size: int | None = None) -> str:
+def decode(data: bytes, file: str, size: int = 0) -> str:
     """UTF-8 (a byte order mark is fine) without control characters; anything else is refused with its place."""
     if len(data) > LARGEST:
-        shown = f"{size / 2**20:.1f} MiB" if size and size > LARGEST else f"more than {LARGEST // 1024} KiB"
-        raise InputError.at(f"too large for a spec: {shown}; the limit is {LARGEST // 1024} KiB", Place(file))
+        raise InputError.at(
+            f"too large for a spec: {format_bytes(max(size, len(data)))}; the limit is {format_bytes(LARGEST)}",
+            Place(file),
+        )
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             raise InputError.at(f"this is {encoding}, not UTF-8", Place(file), "save the file as UTF-8")
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        good = data[: error.start].decode("utf-8-sig")
+        good = data[: error.start].decode().removeprefix("\ufeff")
         raise InputError.at(
             f"not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}",
             Place(file, *_line_and_column(good)),

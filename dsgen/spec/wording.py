@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dsgen.spec.faults import Fault
-from dsgen.spec.schema import Schema, alternatives, describe, flat, homes, scalar_type
+from dsgen.spec.schema import Schema, alternatives, describe, flat, homes, is_supported, scalar_type
 from dsgen.spec.schema_walk import Typed
 from dsgen.spec.values import KeyPath
 from dsgen.spec.words import dotted, listed, shown
@@ -48,7 +48,8 @@ def _text(broken: Broken, document: Typed) -> str:
 
 
 def _unknown_keys(broken: Broken, document: Typed) -> Iterator[Fault]:
-    known = tuple(broken.schema["properties"])
+    known = broken.schema["properties"]
+    obeyed = tuple(key for key, schema in known.items() if is_supported(flat(schema)))
     where = dotted(broken.path) or "the spec"
     for key in broken.value:
         if key in known:
@@ -64,7 +65,7 @@ def _unknown_keys(broken: Broken, document: Typed) -> Iterator[Fault]:
             help = f"{key} belongs {listed(f'under {home}' if home else 'at the top' for home in elsewhere)}"
             yield Fault(below, document.keys[below], message, help)
         else:
-            yield Fault(below, document.keys[below], message, ", ".join(known), key, known)
+            yield Fault(below, document.keys[below], message, ", ".join(obeyed), key, obeyed)
 
 
 def _forms_with(key: str, path: KeyPath, document: Typed) -> list[str]:
