@@ -46,7 +46,7 @@ ROWS = (
         formats=("deepspeed",),
         forbidden=lambda case: _type(case) == "muon" and case.plan.zero_stage == 3,
         why="Muon came to ZeRO stage 3 only in DeepSpeed 0.18.9; use zero_stage 2 or a newer DeepSpeed",
-        source="deepspeed/runtime/engine.py:_configure_zero_optimizer (0.17.6 to 0.18.8)",
+        source="deepspeed/runtime/engine.py:_configure_basic_optimizer (0.17.6 to 0.18.8)",
         since="0.17.6",
         until="0.18.9",
         fields=("zero_stage",),

@@ -1,33 +1,51 @@
-"""When nothing fits: the smallest single changes of the spec that would help, each one tried."""
+"""When nothing fits: the smallest changes of the spec that would help, alone or in pairs, each one tried."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import combinations
 
 from dsgen.errors import ProblemsError
+from dsgen.hardware import Hardware
 from dsgen.planner.refusal import plan_name
 from dsgen.planner.values import Decision
 from dsgen.spec.values import Method, Spec
+from dsgen.units import format_bytes
 
-# Each kind of change is tried in doubling steps up to these.
+Change = tuple[str, Spec]
+Kind = Callable[[Spec], Iterator[Change]]
+"""The changes of one kind, the smallest step first."""
+
+# Each kind that has steps doubles (or halves) up to these.
 MOST_NODES = 64
 MOST_GPUS_PER_NODE = 8
+MOST_HOST_MEMORY = 4 * 2**40
 LEAST_SEQUENCE = 128
+
+# Where fewer single changes than this help, pairs are tried too.
+ENOUGH = 2
 
 
 def helpful_changes(
-    spec: Spec, sequence_length: int, gpus_per_node: int, decide: Callable[[Spec], Decision]
+    spec: Spec, sequence_length: int, hardware: Hardware, decide: Callable[[Spec], Decision]
 ) -> list[str]:
-    """One sentence for each kind of change that makes the job fit, with the smallest step of its kind."""
+    """One sentence for each kind of change that makes the job fit, with the smallest step of its kind.
+
+    Where hardly a single one does, also sentences for two that do so together.
+    """
+    machines = [_more_host_memory(hardware.host_memory), _more_gpus(hardware.gpus_per_node), _more_nodes]
+    shorter = _shorter(sequence_length)
+    single = [*_opened(spec), _smaller_micro_batch, _flash, shorter, _low_rank, *machines]
+    found = _smallest(single, spec, decide)
+    if len(found) < ENOUGH:
+        pairs = [_both(first, second) for first, second in combinations([shorter, _low_rank, *machines], 2)]
+        found += _smallest(pairs, spec, decide)
+    return found
+
+
+def _smallest(kinds: list[Kind], spec: Spec, decide: Callable[[Spec], Decision]) -> list[str]:
     found = []
-    for kind in (
-        _without_wishes(spec),
-        _smaller_micro_batch(spec),
-        _shorter(spec, sequence_length),
-        _low_rank(spec),
-        _more_gpus(spec, gpus_per_node),
-        _more_nodes(spec),
-    ):
-        for sentence, changed in kind:
+    for kind in kinds:
+        for sentence, changed in kind(spec):
             decision = _fitting(changed, decide)
             if decision is not None:
                 found.append(f"{sentence} ({plan_name(decision.chosen.plan)})")
@@ -43,16 +61,31 @@ def _fitting(spec: Spec, decide: Callable[[Spec], Decision]) -> Decision | None:
         return None
 
 
-Change = tuple[str, Spec]
+def _both(first: Kind, second: Kind) -> Kind:
+    def changes(spec: Spec) -> Iterator[Change]:
+        for one, changed in first(spec):
+            for other, twice in second(changed):
+                yield f"{one} with {other}", twice
+
+    return changes
 
 
-def _without_wishes(spec: Spec) -> Iterator[Change]:
-    for key in spec.want:
-        yield f"leave want.{key} open", replace(spec, want=_without(spec.want, key))
+def _opened(spec: Spec) -> list[Kind]:
+    """For each wish, leaving it open."""
+    return [_open(key) for key in spec.want]
 
 
-def _without(want: Mapping[str, object], key: str) -> dict[str, object]:
-    return {name: value for name, value in want.items() if name != key}
+def _open(key: str) -> Kind:
+    def changes(spec: Spec) -> Iterator[Change]:
+        yield f"leave want.{key} open", _with_want(spec, {key: None})
+
+    return changes
+
+
+def _with_want(spec: Spec, changed: dict[str, object]) -> Spec:
+    """The spec with other wishes; None opens one."""
+    want = {key: value for key, value in {**spec.want, **changed}.items() if value is not None}
+    return replace(spec, want=want)
 
 
 def _smaller_micro_batch(spec: Spec) -> Iterator[Change]:
@@ -60,15 +93,23 @@ def _smaller_micro_batch(spec: Spec) -> Iterator[Change]:
     while isinstance(size, int) and size > 1:
         size //= 2
         # Accumulation follows: only the product with it is what the optimizer sees.
-        want = _without(spec.want, "accumulation") | {"micro_batch": size}
-        yield f"want.micro_batch {size}", replace(spec, want=want)
+        yield f"want.micro_batch {size}", _with_want(spec, {"micro_batch": size, "accumulation": None})
 
 
-def _shorter(spec: Spec, sequence_length: int) -> Iterator[Change]:
-    while sequence_length > LEAST_SEQUENCE:
-        sequence_length //= 2
-        training = replace(spec.training, sequence_length=sequence_length)
-        yield f"training.sequence_length {sequence_length}", replace(spec, training=training)
+def _flash(spec: Spec) -> Iterator[Change]:
+    if spec.training.attention == "eager":
+        yield "training.attention flash", replace(spec, training=replace(spec.training, attention="flash"))
+
+
+def _shorter(sequence_length: int) -> Kind:
+    def changes(spec: Spec) -> Iterator[Change]:
+        length = sequence_length
+        while length > LEAST_SEQUENCE:
+            length //= 2
+            training = replace(spec.training, sequence_length=length)
+            yield f"training.sequence_length {length}", replace(spec, training=training)
+
+    return changes
 
 
 def _low_rank(spec: Spec) -> Iterator[Change]:
@@ -77,13 +118,26 @@ def _low_rank(spec: Spec) -> Iterator[Change]:
         yield "training.method {type: lora}", replace(spec, training=training)
 
 
-def _more_gpus(spec: Spec, gpus_per_node: int) -> Iterator[Change]:
-    if spec.hardware.node is not None:  # what a node holds can't be changed
-        return
-    while gpus_per_node < MOST_GPUS_PER_NODE:
-        gpus_per_node = min(2 * gpus_per_node, MOST_GPUS_PER_NODE)
-        hardware = replace(spec.hardware, gpus_per_node=gpus_per_node)
-        yield f"hardware.gpus_per_node {gpus_per_node}", replace(spec, hardware=hardware)
+def _more_host_memory(known: int | None) -> Kind:
+    def changes(spec: Spec) -> Iterator[Change]:
+        size = known
+        while size is not None and size < MOST_HOST_MEMORY:
+            size *= 2
+            changed = replace(spec, hardware=replace(spec.hardware, host_memory=size))
+            yield f"hardware.host_memory {format_bytes(size)}", changed
+
+    return changes
+
+
+def _more_gpus(gpus_per_node: int) -> Kind:
+    def changes(spec: Spec) -> Iterator[Change]:
+        count = gpus_per_node
+        while spec.hardware.node is None and count < MOST_GPUS_PER_NODE:  # what a node preset holds is fixed
+            count = min(2 * count, MOST_GPUS_PER_NODE)
+            hardware = replace(spec.hardware, gpus_per_node=count)
+            yield f"hardware.gpus_per_node {count}", replace(spec, hardware=hardware)
+
+    return changes
 
 
 def _more_nodes(spec: Spec) -> Iterator[Change]:

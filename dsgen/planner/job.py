@@ -7,7 +7,7 @@ from dsgen.hardware import Hardware, hardware_of
 from dsgen.plan import Wishes
 from dsgen.planner.changes import helpful_changes
 from dsgen.planner.decide import decide
-from dsgen.planner.refusal import IllegalPlanError, NothingFitsError
+from dsgen.planner.refusal import IllegalPlanError, NothingFitsError, WishError
 from dsgen.planner.values import Decision
 from dsgen.planner.wishes import wishes_of
 from dsgen.shapes.resolve import sequence_length_of, shapes_of
@@ -72,6 +72,9 @@ def decide_job(inputs: Inputs) -> Job:
         decision = _decide(inputs)
     except IllegalPlanError as error:
         raise _placed(error, inputs.spec) from None
+    except WishError as error:
+        (problem,) = error.problems
+        raise RefusedError.at(problem.message, inputs.spec.place(*error.path), problem.help) from None
     except NothingFitsError as error:
         raise NothingFitsError(error.closest, error.rejected, _help(inputs)) from None
     known = {field.name: getattr(inputs, field.name) for field in fields(inputs)}
@@ -86,11 +89,13 @@ def _help(inputs: Inputs) -> str:
     changes = helpful_changes(
         inputs.spec,
         inputs.sequence_length,
-        inputs.hardware.gpus_per_node,
+        inputs.hardware,
         lambda changed: _decide(inputs_of(changed)),
     )
     if not changes:
-        return "no single change that was tried helps: combine a shorter sequence, LoRA and more GPUs"
+        return (
+            "no change of sequence length, method or machines that was tried makes it fit, nor do two of them together"
+        )
     return "any one of these makes it fit: " + "; ".join(changes)
 
 

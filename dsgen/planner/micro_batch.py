@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from dsgen.errors import RefusedError
 from dsgen.plan import Wishes
+from dsgen.planner.refusal import WishError
 from dsgen.spec.values import Training
 
 T = TypeVar("T")
@@ -30,7 +30,8 @@ def global_batch_of(training: Training, sequence_length: int, data_parallel: int
         return training.global_batch
     if training.global_tokens % sequence_length:
         lower, upper = _neighbours(training.global_tokens, sequence_length * data_parallel)
-        raise RefusedError.at(
+        raise WishError(
+            ("training", "global_tokens"),
             f"global_tokens {training.global_tokens} is no whole number of sequences of {sequence_length} tokens",
             help=f"the nearest that {data_parallel} data-parallel ranks can do are {_either(lower, upper)}",
         )
@@ -50,7 +51,8 @@ def splits(
         return _open_splits(wishes, sequence_length)
     if global_batch % data_parallel:
         lower, upper = _neighbours(global_batch, data_parallel)
-        raise RefusedError.at(
+        raise WishError(
+            ("training", "global_batch"),
             f"a global batch of {global_batch} can't be shared equally by {data_parallel} data-parallel ranks",
             help=f"the nearest that can are {_either(lower, upper)}",
         )
@@ -79,20 +81,20 @@ def _open_splits(wishes: Wishes, sequence_length: int) -> tuple[tuple[Split, ...
     return tuple(Split(size, accumulation) for size in sizes), (note,)
 
 
-def _no_split(micro: int | None, accumulation: int | None, global_batch: int, data_parallel: int) -> Exception:
+def _no_split(micro: int | None, accumulation: int | None, global_batch: int, data_parallel: int) -> WishError:
     share = global_batch // data_parallel
+    name, value = ("micro_batch", micro) if micro is not None else ("accumulation", accumulation)
     if micro is not None and accumulation is not None:
         message = (
             f"micro_batch {micro} x accumulation {accumulation} x {data_parallel} data-parallel ranks is "
             f"{micro * accumulation * data_parallel}, not the global batch {global_batch}"
         )
     else:
-        name, value = ("micro_batch", micro) if micro is not None else ("accumulation", accumulation)
         message = (
             f"{name} {value} does not divide the {share} sequences that each of {data_parallel} data-parallel ranks "
             f"has of the global batch {global_batch}"
         )
-    return RefusedError.at(message, help=f"what divides it: {', '.join(map(str, _divisors(share)))}")
+    return WishError(("want", name), message, f"what divides it: {', '.join(map(str, _divisors(share)))}")
 
 
 def largest(choices: Sequence[T], fits: Callable[[T], bool]) -> T | None:

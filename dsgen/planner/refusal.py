@@ -8,6 +8,7 @@ from dsgen.legality.values import Row
 from dsgen.memory.ledger import Fit, Overflow
 from dsgen.plan import Plan
 from dsgen.planner.values import Candidate, Rejected
+from dsgen.spec.values import KeyPath
 from dsgen.units import format_bytes
 
 _PLACES = {
@@ -23,6 +24,14 @@ class IllegalPlanError(RefusedError):
     def __init__(self, plan: Plan, rows: Sequence[Row]) -> None:
         super().__init__(*(Problem(f"{explain(row, plan)} [{row.name}]") for row in rows))
         self.rows = tuple(rows)
+
+
+class WishError(RefusedError):
+    """A wish that can't be met whatever the sizes; ``path`` is where the spec says it."""
+
+    def __init__(self, path: KeyPath, message: str, help: str) -> None:
+        super().__init__(Problem(message, help=help))
+        self.path = path
 
 
 class NothingFitsError(RefusedError):

@@ -77,6 +77,7 @@ def _best(
     return seen[largest(splits, fits) or splits[0]]
 
 
-def _overshoot(candidate: Candidate) -> float:
-    """How far the fullest place is beyond what it has, as a ratio."""
-    return max((overflow.needed / max(overflow.available, 1) for overflow in candidate.fit.overflows), default=0.0)
+def _overshoot(candidate: Candidate) -> tuple[float, float]:
+    """How far the fullest place is beyond what it has, as a ratio; among equals, all places together."""
+    ratios = [overflow.needed / max(overflow.available, 1) for overflow in candidate.fit.overflows]
+    return max(ratios, default=0.0), sum(ratios)
