@@ -15,6 +15,9 @@ T = TypeVar("T")
 # h = 4096 that is 1638, five times what an H100 needs to be bound by arithmetic (989e12 / 3.35e12 = 295).
 SATURATING_TOKENS = 8192
 
+# The largest micro-batch that is looked for where nothing else bounds it.
+MOST_SEQUENCES = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class Split:
@@ -44,7 +47,7 @@ def splits(
     """Every legal split, smallest micro-batch first, and what was assumed.
 
     With a global batch: all pairs whose product with ``data_parallel`` is the global batch.
-    Without: accumulation 1 (or the wish), and micro-batches that are powers of two.
+    Without: accumulation 1 (or the wish), and micro-batches that are powers of two, or any where "max" is wished.
     """
     micro = wishes.micro_batch if isinstance(wishes.micro_batch, int) else None
     if global_batch is None:
@@ -71,6 +74,8 @@ def _open_splits(wishes: Wishes, sequence_length: int) -> tuple[tuple[Split, ...
     accumulation = wishes.accumulation or 1
     if isinstance(wishes.micro_batch, int):
         return (Split(wishes.micro_batch, accumulation),), ()
+    if wishes.micro_batch == "max":
+        return tuple(Split(size, accumulation) for size in range(1, MOST_SEQUENCES + 1)), ()
     most = max(1, SATURATING_TOKENS // sequence_length)
     sizes = [2**power for power in range(most.bit_length())]
     note = (

@@ -96,6 +96,8 @@ def _batch(plan: Plan, wishes: Wishes, global_batch: int | None) -> str:
     product = f"{plan.micro_batch} x {plan.accumulation} x {ranks} = {plan.global_batch}"
     if isinstance(wishes.micro_batch, int):
         return f"Micro-batch {plan.micro_batch}: as wished; {product} sequences a step."
+    if wishes.micro_batch == "max" and global_batch is None:
+        return f"Micro-batch {plan.micro_batch}: the largest that fits; {product} sequences a step."
     if global_batch is None:
         return f"Micro-batch {plan.micro_batch}: the largest power of two that fits; {product} sequences a step."
     return f"Micro-batch {plan.micro_batch}: the largest that fits and divides the batch; {product}, as asked."
