@@ -2,6 +2,7 @@
 
 from dsgen.memory.ledger import Part
 from dsgen.plan import Plan, Wishes
+from dsgen.planner.ladder import STAGES
 from dsgen.planner.search import Found
 from dsgen.planner.values import Candidate
 
@@ -67,7 +68,8 @@ def _checkpointing(plan: Plan, wishes: Wishes, refused: list[Candidate]) -> str:
         return "Checkpointing none: the activations fit, so nothing is recomputed."
     cost = "a few percent more arithmetic" if kind == "selective" else "a third more arithmetic"
     without = [c for c in refused if c.plan.checkpointing.kind == "none" and _same_offload(c.plan, plan)]
-    why = f" Without it even {_name(without[-1].plan)} overflows." if without else ""
+    even = "even " if without and without[-1].plan.zero_stage == max(STAGES) else ""
+    why = f" Without it {even}{_name(without[-1].plan)} overflows." if without else ""
     return f"Checkpointing {kind}: {cost}, for fewer activations.{why}"
 
 
