@@ -1,16 +1,17 @@
 """The textbook account of model states: 2 + 2 + 12 bytes a parameter, sharded by stage.
 
-ZeRO paper (arXiv 1910.02054, sections 3.1 and 5): mixed-precision Adam keeps fp16 weights (2), fp16 gradients (2), and
-K = 12 of optimizer: fp32 weights, momentum, variance. With Psi parameters and N ranks a GPU holds
+ZeRO paper (arXiv 1910.02054, sections 3.1 and 5, figure 1): mixed-precision Adam keeps fp16 weights (2 bytes), fp16
+gradients (2) and K = 12 for the optimizer: fp32 weights, momentum, variance. With P parameters and N ranks a GPU
+holds, for P = 7e9 and N = 8 (GB = 1e9):
 
-    stage 0   (2 + 2 + K) Psi               112 GB for 7e9 parameters
-    stage 1   (2 + 2) Psi + K Psi / N        38.5 GB on 8 GPUs
-    stage 2   2 Psi + (2 + K) Psi / N        26.25 GB
-    stage 3   (2 + 2 + K) Psi / N            14 GB
+    stage 0   (2 + 2 + K) P            112 GB
+    stage 1   (2 + 2) P + K P / N      38.5 GB
+    stage 2   2 P + (2 + K) P / N      26.25 GB
+    stage 3   (2 + 2 + K) P / N        14 GB
 
-(GB = 1e9). Often copied for "7B on 8 GPUs" are 28, 16 and 2 GB. They are not figures for 8 GPUs:
-28 = (2 + 2) 7 and 14 + ... are what is left when N grows without bound, (2 + 2) Psi = 28 for stage 1 and
-2 Psi = 14 for stage 2; 16 and 2 belong to the paper's table of 7.5e9 parameters on N = 64,
+Often copied beside "7B on 8 GPUs" are 28, 16 and 2 GB. None of them belongs to 8 GPUs. 28 GB is stage 1 with
+N without bound, (2 + 2) P: the optimizer's 10.5 GB are left out. 16 GB at stage 2 takes 49 GPUs and 2 GB at
+stage 3 takes 56. The likeliest origin is the paper's figure 1, which is for 7.5e9 parameters on 64 GPUs:
 31.4, 16.6 and 1.9 GB.
 """
 

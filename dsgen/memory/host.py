@@ -47,7 +47,8 @@ def _optimizer(setting: Setting) -> dict[str, int]:
         param_buffer_of_bit16_for_cpu_offload_groups, temp_grad_buffer_for_cpu_offload, accumulated_grads_in_cpu);
       - stage 3: gradients c T / N always (zero/stage3.py:grad_partitions_flat_buffer on self.device).
     nvme (stage 3): swap buffers of one sub-group in fp32, optimizer_buffers of them, instead of masters, states and
-    fp32 gradients (swap_tensor/optimizer_utils.py:SwapBufferManager); gradients c T / N as before.
+    fp32 gradients (swap_tensor/utils.py:SwapBufferManager; locked by DeepSpeed itself, so not rounded); gradients
+    c T / N as before.
     """
     if not setting.offloads_optimizer:
         return {}
@@ -55,17 +56,24 @@ def _optimizer(setting: Setting) -> dict[str, int]:
     if setting.plan.offload_optimizer == "nvme":
         return {
             "optimizer swap buffers": setting.plan.swap.optimizer_buffers * FP32 * setting.sub_group,
-            "gradients": c * shard,
+            "gradients": _pinned(setting, c * shard),
         }
-    parts = {
-        "master weights": FP32 * states.master_elements(setting),
-        "optimizer states": states.optimizer_state_bytes(setting),
-        "fp32 gradients": FP32 * shard,
-    }
+    states_size = states.optimizer_state_bytes(setting)
     if setting.stage == 3:
-        return parts | {"gradients": c * shard}
+        return {
+            "master weights": FP32 * states.master_elements(setting),
+            "optimizer states": states_size,
+            "fp32 gradients": sum(_pinned(setting, FP32 * group) for group in setting.sub_groups),
+            "gradients": _pinned(setting, c * shard),
+        }
     accumulated = c * shard if setting.plan.accumulation > 1 else 0
-    return parts | {"updated weights": c * shard, "gradients": accumulated + c * setting.shapes.largest_tensor}
+    return {
+        "master weights": _pinned(setting, FP32 * states.master_elements(setting)),
+        "optimizer states": states_size,
+        "fp32 gradients": _pinned(setting, FP32 * shard),
+        "updated weights": _pinned(setting, c * shard),
+        "gradients": accumulated + _pinned(setting, c * setting.shapes.largest_tensor),
+    }
 
 
 def _parameters(setting: Setting) -> dict[str, int]:
@@ -80,10 +88,19 @@ def _parameters(setting: Setting) -> dict[str, int]:
     c, swap = setting.width, setting.plan.swap
     shard = ceil(setting.parameters / setting.shards)
     if setting.plan.offload_parameters == "cpu":
-        return {"parameters": c * shard}
+        frozen = c * ceil(setting.frozen / setting.shards)
+        return {"parameters": _pinned(setting, c * setting.trainable_shard) + frozen}
     in_cpu = min(swap.max_in_cpu, shard)
     return {
         "parameter swap buffers": c * swap.parameter_buffers * swap.parameter_buffer_size,
         "parameters": c * in_cpu,
         "parameter write buffer": c * setting.sub_group if in_cpu < shard else 0,
     }
+
+
+def _pinned(setting: Setting, size: int) -> int:
+    """One page-locked tensor: torch rounds it up to a power of two (aten/src/ATen/core/CachingHostAllocator.h:allocate,
+    pinned_max_round_threshold unset), so it can cost twice its size."""
+    if not setting.plan.swap.pin_memory or size <= 0:
+        return size
+    return int(1 << (size - 1).bit_length())

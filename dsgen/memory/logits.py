@@ -19,8 +19,8 @@ def logits(setting: Setting) -> Logits:
 
     - full, forward: logits c V, their fp32 copy 4 V (none in fp32), log-probabilities 4 V: 10 V in 16 bit, 8 V in
       fp32.
-      Backward: log-probabilities 4 V, their gradient 4 V, the gradient of the fp32 logits 4 V: 12 V. The logits are gone
-      by then, unless the caller holds the model's output (c V more): transformers' Trainer and the generated
+      Backward: log-probabilities 4 V, their gradient 4 V, the gradient of the fp32 logits 4 V: 12 V. The logits are
+      gone by then, unless the caller holds the model's output (c V more): transformers' Trainer and the generated
       train.py take the loss alone. Source: derived from transformers 5.24 loss/loss_utils.py (ForCausalLMLoss),
       trainer.py (compute_loss) and torch's nll_loss and log_softmax; public runs show 12.4 to 14.8 V.
     - chunked: the same for one chunk of the tokens at a time, and the gradient of the hidden states c h.

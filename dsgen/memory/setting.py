@@ -5,6 +5,7 @@ from math import ceil
 
 from dsgen.facts.optimizers import OptimizerFacts, find_optimizer
 from dsgen.hardware import Hardware
+from dsgen.memory.sub_groups import sub_groups
 from dsgen.plan import Plan
 from dsgen.shapes.values import Shapes
 from dsgen.spec.values import Training
@@ -35,6 +36,8 @@ class Setting:
     trainable: int
     shards: int
     """Ranks over which ZeRO shards, 1 at stage 0."""
+    sub_groups: tuple[int, ...]
+    """Elements of the groups that the stage 3 optimizer steps one after the other; empty below stage 3."""
 
     @property
     def stage(self) -> int:
@@ -72,15 +75,8 @@ class Setting:
 
     @property
     def sub_group(self) -> int:
-        """Elements of the largest group that the stage 3 optimizer steps at a time.
-
-        A group is closed by the tensor with which it reaches sub_group_size
-        (stage3.py:_create_fp16_sub_groups), so it may exceed it by one tensor's shard.
-        """
-        size = self.plan.buckets.sub_group_size
-        if size >= self.trainable_shard:
-            return self.trainable_shard
-        return min(self.trainable_shard, size + ceil(self.shapes.largest_tensor / self.shards) - 1)
+        """Elements of the largest group that the stage 3 optimizer steps at a time."""
+        return max(self.sub_groups, default=0)
 
 
 def setting_of(
@@ -89,6 +85,10 @@ def setting_of(
     """The setting of one plan. An optimizer without a row in optimizers.csv counts as AdamW."""
     model_ranks = plan.tensor_parallel * plan.pipeline_parallel
     sequence_ranks = plan.context_parallel * plan.ulysses
+    shards = plan.shards if plan.zero_stage else 1
+    groups = (
+        tuple(sub_groups(shapes, shards * model_ranks, plan.buckets.sub_group_size)) if plan.zero_stage == 3 else ()
+    )
     optimizer = find_optimizer(training.optimizer.type) or find_optimizer("adamw")
     assert optimizer is not None, "optimizers.csv has a row for adamw"
     return Setting(
@@ -103,5 +103,6 @@ def setting_of(
         tokens=ceil(plan.micro_batch * sequence_length / sequence_ranks),
         parameters=ceil(shapes.parameters / model_ranks),
         trainable=ceil(shapes.trainable / model_ranks),
-        shards=plan.shards if plan.zero_stage else 1,
+        shards=shards,
+        sub_groups=groups,
     )
