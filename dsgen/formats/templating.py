@@ -7,6 +7,7 @@ environment refuses to print anything else, so that a template cannot forget it.
 
 import json
 import keyword
+import math
 import re
 import shlex
 from collections.abc import Mapping
@@ -39,17 +40,32 @@ def _json(value: object, level: int) -> str:
 
 
 def to_python(value: object) -> Quoted:
-    """A Python literal in ASCII, strings in double quotes as ``ruff format`` writes them."""
+    """A Python literal in ASCII, as ``ruff format`` writes it: strings in double quotes."""
+    return Quoted(_python(value))
+
+
+def _python(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_python(key)}: {_python(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_python, value)) + "]"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(_python, value)) + (",)" if len(value) == 1 else ")")
     if isinstance(value, str):
-        # JSON's escapes are Python's too, but for astral characters, which JSON writes as two surrogates.
-        if all(ord(char) < 0x10000 for char in value):
-            double = json.dumps(value)
-            # The formatter keeps single quotes where they save backslashes.
-            return Quoted(double if '"' not in value or "'" in value else ascii(value))
-        return Quoted(ascii(value))
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        raise ValueError(f"{value!r} is not a Python literal")
-    return Quoted(ascii(value))
+        return _python_string(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value!r} has no Python literal")
+    if value is None or isinstance(value, bool | int | float):
+        return repr(value)
+    raise TypeError(f"{value!r} has no Python literal")
+
+
+def _python_string(text: str) -> str:
+    literal = ascii(text)
+    if literal.startswith("'") and '"' not in text:
+        # No quote inside either way: only the outer ones change.
+        return f'"{literal[1:-1]}"'
+    return literal
 
 
 def to_shell(value: object) -> Quoted:

@@ -1,0 +1,71 @@
+"""What stands beside the config in a folder: a training script, its model and data, launchers."""
+
+from pathlib import Path
+from typing import Any
+
+from dsgen.formats.decoder import decoder_source
+from dsgen.formats.deepspeed.case import Order
+from dsgen.formats.deepspeed.elsewhere import ATTENTION
+from dsgen.formats.deepspeed.trainer import arguments
+from dsgen.formats.hf_config import hf_config, model_type
+from dsgen.formats.templating import render
+from dsgen.shapes.tiny import tiny
+
+LAUNCHERS = ("torchrun.sh", "deepspeed.sh")
+_DTYPES = {"bf16": "torch.bfloat16", "fp16": "torch.float16", "fp32": "torch.float32"}
+
+
+def scripts(order: Order, templates: Path | None) -> tuple[dict[str, str], frozenset[str]]:
+    """Files by relative path, and which of them may be executed."""
+    files = _trainer(order, templates) if order.by_trainer else _own_loop(order, templates)
+    files["tiny.py"] = render("deepspeed/tiny.py.j2", {}, templates)
+    plan = order.case.plan
+    nodes = -(-plan.world_size // plan.gpus_per_node)
+    machines = {"nodes": nodes, "per_node": min(plan.gpus_per_node, plan.world_size)}
+    for name in (*LAUNCHERS, "hostfile") if nodes > 1 else LAUNCHERS:
+        files[f"launch/{name}"] = render(f"launch/{name}.j2", machines, templates)
+    return files, frozenset(f"launch/{name}" for name in LAUNCHERS)
+
+
+def _own_loop(order: Order, templates: Path | None) -> dict[str, str]:
+    case = order.case
+    model = decoder_source(
+        case.shapes.architecture,
+        case.training.method,
+        model=case.shapes.name,
+        attention=case.training.attention,
+        templates=templates,
+    )
+    values = _values(order) | {"dtype": _DTYPES[case.plan.precision]}
+    return {
+        "train.py": render("deepspeed/train.py.j2", values, templates),
+        "model.py": model,
+        "data.py": render("model/data.py.j2", {"sharded": True}, templates),
+    }
+
+
+def _trainer(order: Order, templates: Path | None) -> dict[str, str]:
+    architecture = order.case.shapes.architecture
+    values = _values(order) | {
+        "model_type": model_type(architecture),
+        "real": hf_config(architecture),
+        "tiny": hf_config(tiny(architecture)),
+        "arguments": tuple(arguments(order)),
+        "attention": ATTENTION[order.case.training.attention],
+        "method": order.case.training.method,
+    }
+    return {
+        "train.py": render("deepspeed/transformers/train.py.j2", values, templates),
+        "data.py": render("model/data.py.j2", {"sharded": False}, templates),
+    }
+
+
+def _values(order: Order) -> dict[str, Any]:
+    case = order.case
+    schedule = case.training.scheduler
+    return {
+        "model": case.shapes.name,
+        "plan": case.plan,
+        "sequence_length": order.sequence_length,
+        "steps": schedule.total_steps if schedule else None,
+    }
