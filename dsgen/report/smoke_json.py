@@ -5,13 +5,14 @@ run says and what not); ``runs``, one per input in the order given. Bytes and se
 
 A run: ``config``; ``outcome`` ("ran", "failed", "killed", "timed out", "refused"; exit 0 means that all ran); ``model``
 (``family``, ``parameters``: of the tiny model, trained ones); ``device`` ("cpu", "cuda"); ``processes``; ``zero_stage``
-(as the engine reports it); ``steps``, each with ``step`` (from 1), ``loss`` (mean over ranks and micro-steps),
-``gradient_norm`` (before clipping; null where DeepSpeed computes none), ``learning_rate`` and ``seconds``; ``losses``
-(those of the steps); ``moved`` (distance that the weights went, divided by their norm); ``seconds`` (model, engine and
-steps of the slowest rank, imports left out); ``peak_memory_per_rank`` (resident on a CPU, allocated on a GPU);
-``peak_reserved_per_rank`` (GPU only, else null); ``changes``, each ``key``, ``from``, ``to`` (null: absent), ``why``;
-``predicted`` (null: the ledger is for the real model, this one is tiny); ``notes``; ``error`` (null, or ``reason``,
-``rank``, ``phase``, ``step``, ``type``, ``traceback``, ``log``). What is not finite is a string ("nan", "inf").
+(as the engine reports it); ``partitioned_parameters`` (those that stage 3 keeps in shards); ``steps``, each with
+``step`` (from 1), ``loss`` (mean over ranks and micro-steps), ``gradient_norm`` (before clipping; null where DeepSpeed
+computes none), ``learning_rate`` and ``seconds``; ``losses`` (those of the steps); ``moved`` (distance that the weights
+went, divided by their norm); ``seconds`` (model, engine and steps of the slowest rank, imports left out);
+``peak_memory_per_rank`` (resident on a CPU, allocated on a GPU); ``peak_reserved_per_rank`` (GPU only, else null);
+``changes``, each ``key``, ``from``, ``to`` (null: absent), ``why``; ``predicted`` (null: the ledger is for the real
+model, this one is tiny); ``notes``; ``error`` (null, or ``reason``, ``rank``, ``phase``, ``step``, ``type``,
+``traceback``, ``log``). What is not finite is a string ("nan", "inf").
 """
 
 import math
@@ -45,6 +46,7 @@ def _run(run: Run) -> dict[str, Any]:
         "device": run.device,
         "processes": run.processes,
         "zero_stage": run.zero_stage,
+        "partitioned_parameters": run.partitioned,
         "steps": [
             {
                 "step": step.step,

@@ -29,7 +29,7 @@ def from_spec(path: Path) -> Case:
         family=job.shapes.architecture.family,
         checkpointing=plan.checkpointing,
         filling=None if job.target.loaded_by == "deepspeed" else _filling(job),
-        notes=(f"decided for {plan.world_size} GPUs", *([note] if note else [])),
+        notes=(f"decided for {plan.world_size} GPU{'s' if plan.world_size > 1 else ''}", *([note] if note else [])),
     )
 
 

@@ -28,6 +28,7 @@ def verdict(case: Case, adapted: Adapted, machine: Machine, ended: Ended, index:
         device=machine.device,
         processes=len(ended.ranks),
         zero_stage=engine["zero_stage"] if engine else None,
+        partitioned=engine["partitioned"] if engine else None,
         parameters=finished[0]["parameters"] if finished else None,
         steps=steps,
         moved=float(finished[0]["moved"]) if finished else None,

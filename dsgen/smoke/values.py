@@ -132,6 +132,8 @@ class Run:
     """As the engine reports it, not as the config says."""
     parameters: int | None = None
     """Trained parameters of the tiny model."""
+    partitioned: int | None = None
+    """Parameters that stage 3 keeps in shards, of trained and frozen ones; 0 at lower stages."""
     steps: tuple[Step, ...] = ()
     moved: float | None = None
     """||p - p0|| / ||p0|| of the trained weights after the last step."""

@@ -9,7 +9,7 @@ import importlib.util
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -105,7 +105,9 @@ def _run_case(rank: Rank, case: Json) -> None:
     )
     events.enter("read the weights")
     before = _weights(rank, engine)
-    events.write("engine", zero_stage=int(engine.zero_optimization_stage()))
+    events.write(
+        "engine", zero_stage=int(engine.zero_optimization_stage()), partitioned=_partitioned(engine.module.parameters())
+    )
     for step in range(1, case["steps"] + 1):
         _train_step(rank, engine, sizes, case, step)
 
@@ -192,6 +194,11 @@ def _weights(rank: Rank, engine: Any) -> dict[str, Any]:
                 full = parameter.detach()
         weights[name] = full.clone().cpu()
     return weights
+
+
+def _partitioned(parameters: Iterable[Any]) -> int:
+    """Elements that stage 3 keeps in shards between their uses; persistent ones stay whole on every rank."""
+    return sum(p.ds_numel for p in parameters if hasattr(p, "ds_id") and not p.ds_persist)
 
 
 def _movement(torch: Any, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

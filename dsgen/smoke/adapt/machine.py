@@ -45,11 +45,16 @@ def groups(edits: Edits, processes: int) -> None:
 
 
 def persistence(edits: Edits) -> None:
-    """Stage 3 leaves parameters below a threshold whole: a tiny model would have nothing but those."""
+    """Stage 3 leaves parameters below a threshold whole: a tiny model would have nothing but those.
+
+    Also by default: 1e5 elements (deepspeed/runtime/zero/config.py), more than its largest matrix has.
+    """
     key = f"{_ZERO}.stage3_param_persistence_threshold"
     limit = 10 * TINY_HIDDEN  # ten times the hidden size, as the Trainer chooses it for real models
     value = edits.get(key)
-    if edits.get(f"{_ZERO}.stage") == 3 and isinstance(value, int | float) and value > limit:
+    if edits.get(f"{_ZERO}.stage") != 3 or f"{_ZERO}.param_persistence_threshold" in edits:
+        return
+    if value in (None, "auto") or (isinstance(value, int | float) and value > limit):
         edits.set(key, limit, "the tiny model's matrices are smaller, and none would be partitioned")
 
 

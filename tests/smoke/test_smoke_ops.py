@@ -1,0 +1,83 @@
+"""Which ops are built, where, and what is said when they can't be."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from smoke_helpers import CPU, config
+
+from dsgen.errors import DsgenError, MissingToolError
+from dsgen.smoke import ops
+from dsgen.smoke.values import Options
+
+SHM = "deepspeed_shm_comm"
+TORCH_ADAM = {"type": "AdamW", "params": {"torch_adam": True}}
+OFFLOAD = {"offload_optimizer": {"device": "cpu"}}
+NVME = {"offload_param": {"device": "nvme"}}
+
+# Seen with DeepSpeed 0.19.8: engine.py (get_optimizer_configuration), comm/torch.py, swap_tensor/.
+NEEDED: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "torch's Adam": (config(1, optimizer=TORCH_ADAM), [SHM]),
+    "fused Adam": (config(1), [SHM, "fused_adam"]),
+    "Adam offloaded": (config(2, zero=OFFLOAD), [SHM, "cpu_adam"]),
+    "Adam offloaded, by its old name": (config(2, zero={"cpu_offload": True}), [SHM, "cpu_adam"]),
+    "torch's Adam offloaded": (config(2, zero=OFFLOAD, optimizer=TORCH_ADAM), [SHM]),
+    "Adagrad": (config(2, optimizer={"type": "Adagrad"}), [SHM]),
+    "Adagrad offloaded": (config(2, zero=OFFLOAD, optimizer={"type": "Adagrad"}), [SHM, "cpu_adagrad"]),
+    "NVMe": (config(3, zero=NVME, optimizer=TORCH_ADAM), [SHM, "async_io"]),
+    "sections of a wrong type": ({"optimizer": "AdamW", "zero_optimization": True}, [SHM]),
+}
+
+
+@pytest.mark.parametrize(("content", "expected"), NEEDED.values(), ids=NEEDED.keys())
+def test_needed(content: dict[str, Any], expected: list[str]) -> None:
+    assert ops.needed(content, CPU) == expected
+    assert ops.needed(content, replace(CPU, device="cuda", devices=1)) == expected[1:]
+
+
+def test_each_set_of_libraries_has_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("TORCH_EXTENSIONS_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    machines = [CPU, replace(CPU, torch="2.12.0"), replace(CPU, deepspeed="0.18.0"), replace(CPU, libraries=("/b",))]
+    folders = {ops.extensions_folder(machine) for machine in machines}
+    assert len(folders) == 4
+    assert all(folder.is_relative_to(tmp_path / "dsgen") for folder in folders)
+
+
+def test_the_users_choice_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    assert ops.extensions_folder(CPU) == tmp_path
+
+
+def prepare(folder: Path) -> Path:
+    return ops.prepare([SHM], CPU, Options(), folder, print)
+
+
+def test_no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(MissingToolError, match=r"no C\+\+ compiler \(no-such-compiler\)"):
+        prepare(tmp_path)
+
+
+def test_no_ninja(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
+    monkeypatch.setattr(ops, "tool", lambda name: name != "ninja")
+    with pytest.raises(MissingToolError, match="no ninja"):
+        prepare(tmp_path)
+
+
+def test_what_is_built_is_not_built_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    (tmp_path / SHM).mkdir()
+    ops._stamp(tmp_path, SHM, CPU).touch()
+    monkeypatch.setattr(ops, "_build", lambda *_: pytest.fail("built again"))
+    assert prepare(tmp_path) == tmp_path
+
+
+def test_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "file" / "extensions"))
+    with pytest.raises(DsgenError, match="no ops can be built in"):
+        prepare(tmp_path)
