@@ -30,6 +30,14 @@ class Range(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of text by offsets."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A value and its place. ``members`` is set for mappings, ``items`` for arrays."""
 
@@ -98,6 +106,10 @@ class Lines:
         """Line and column of an offset."""
         line = bisect_right(self.starts, min(offset, self._length))
         return line, offset - self.starts[line - 1] + 1
+
+    def offset(self, line: int, column: int) -> int:
+        """Offset of a line and column."""
+        return self.starts[line - 1] + column - 1
 
     def range(self, start: int, end: int) -> Range:
         """Lines and columns of a stretch."""

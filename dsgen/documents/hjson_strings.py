@@ -6,6 +6,7 @@ from dsgen.documents.document import DocumentError, LibraryFailure
 
 _CHUNK = re.compile(r"""[^'"\\\x00-\x1f]*""")
 _INDENT = re.compile(r"[ \t]*")
+_FOUR = re.compile(r"(?:\r\n|[^\r]|\r){4}")  # characters as an open file shows them: CRLF is one
 _LINE_BREAK = re.compile(r"\r\n?|\n")
 _ESCAPES = {
     '"': '"',
@@ -46,33 +47,35 @@ def quoted_string(text: str, start: int) -> tuple[str, int]:
 
 
 def _escape(text: str, at: int) -> tuple[str, int]:
+    """The character that ``\\...`` at this place stands for, and where it ends."""
     letter = text[at + 1 : at + 2]
     if letter != "u":
         if letter not in _ESCAPES:
             raise DocumentError("unknown escape in a string", at, at + 2, help="a backslash itself is written \\\\")
         return _ESCAPES[letter], at + 2
-    code = _code_unit(text, at)
+    code, end = _code_unit(text, at)
     if code is None:
         raise DocumentError("\\u wants four hexadecimal digits", at, at + 2)
-    if 0xD800 <= code <= 0xDBFF and text.startswith("\\u", at + 6):
-        low = _code_unit(text, at + 6)
+    if 0xD800 <= code <= 0xDBFF and text.startswith("\\u", end):
+        low, low_end = _code_unit(text, end)
         if low is not None and 0xDC00 <= low <= 0xDFFF:
-            return chr(0x10000 + ((code - 0xD800) << 10 | (low - 0xDC00))), at + 12
-    return chr(code), at + 6
+            return chr(0x10000 + ((code - 0xD800) << 10 | (low - 0xDC00))), low_end
+    return chr(code), end
 
 
-def _code_unit(text: str, at: int) -> int | None:
-    """The number of ``\\uXXXX``, as lenient as the library: whatever ``int(XXXX, 16)`` takes, but 0x."""
-    digits = text[at + 2 : at + 6]
-    if len(digits) != 4 or digits[1] in "xX":
-        return None
+def _code_unit(text: str, at: int) -> tuple[int | None, int]:
+    """The number of ``\\uXXXX`` and its end, as lenient as the library: whatever ``int(XXXX, 16)`` takes, but 0x."""
+    match = _FOUR.match(text, at + 2)
+    digits = match.group().replace("\r\n", "\n") if match else ""
+    if match is None or digits[1] in "xX":
+        return None, at
     try:
         code = int(digits, 16)
     except ValueError:
-        return None
+        return None, at
     if code < 0:
-        raise LibraryFailure("\\u wants four hexadecimal digits", at, at + 6)
-    return code
+        raise LibraryFailure("\\u wants four hexadecimal digits", at, match.end())
+    return code, match.end()
 
 
 def multiline_string(text: str, start: int) -> tuple[str, int]:

@@ -1,0 +1,73 @@
+"""From paths on the command line to files to lint: a named file always, in a folder what looks like ours."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dsgen.documents.source import MAX_BYTES
+from dsgen.errors import InputError, Place
+from dsgen.lint.kinds import KINDS, Kind, kind_of
+
+# Nobody's own configs lie there.
+_PASSED_OVER = {"node_modules", "__pycache__", "site-packages", "venv", "build", "dist"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file to lint."""
+
+    name: str
+    data: bytes
+    kind: Kind
+
+
+def sources(paths: list[str]) -> Iterator[Source]:
+    """Every file that the paths name or hold, each once.
+
+    Raises:
+        InputError: a path that does not exist, cannot be read, or is of a kind without rules.
+    """
+    seen: set[str] = set()
+    for path in paths:
+        for source in _in_folder(path) if Path(path).is_dir() else _named(path):
+            if os.path.realpath(source.name) not in seen:
+                seen.add(os.path.realpath(source.name))
+                yield source
+
+
+def _named(path: str) -> Iterator[Source]:
+    kind = kind_of(path)
+    if kind is None:
+        suffixes = ", ".join(suffix for known in KINDS for suffix in known.suffixes)
+        raise InputError.at("dsgen lint has no rules for this kind of file", Place(path), help=f"it reads {suffixes}")
+    try:
+        yield Source(path, _read(path), kind)
+    except OSError as error:
+        raise InputError.at(f"cannot be read: {error.strerror or error}", Place(path)) from None
+
+
+def _read(path: str | Path) -> bytes:
+    # One byte beyond the bound tells a file that is too large; its rest is never read.
+    with open(path, "rb") as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def _in_folder(folder: str) -> Iterator[Source]:
+    for where, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _PASSED_OVER)
+        for name in sorted(names):
+            kind = kind_of(name)
+            source = kind and _ours(Path(where) / name, kind)
+            if source:
+                yield source
+
+
+def _ours(path: Path, kind: Kind) -> Source | None:
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_BYTES:
+            return None
+        data = _read(path)
+    except OSError:
+        return None
+    return Source(str(path), data, kind) if kind.in_folders(data.decode(errors="replace")) else None

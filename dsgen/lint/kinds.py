@@ -1,0 +1,65 @@
+"""Kinds of files that can be linted: how they are told apart and read. A kind's rules lie in ``rules/<kind>/``."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+from dsgen.documents.document import Range
+from dsgen.lint.finding import Fix
+from dsgen.lint.mark import Change, On
+from dsgen.lint.target import LintTarget
+
+
+class Readable(Protocol):
+    """What the runner needs of a file that was read; what rules see beyond it is the kind's own."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether rules have something to look at."""
+
+    def locate(self, where: Any, on: On = "value") -> Range:
+        """Lines and columns of what a mark points at."""
+
+    def fix(self, change: Change) -> Fix:
+        """The edits of a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of file."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    in_folders: Callable[[str], bool]
+    """Whether a text found in a folder (not named by the user) is one of this kind."""
+    reader: str
+    """``module:function`` with (bytes, target) -> Readable; imported when the first such file comes."""
+
+    def read(self, data: bytes, target: LintTarget) -> Readable:
+        """Reads one file."""
+        module, _, function = self.reader.partition(":")
+        file: Readable = getattr(import_module(module), function)(data, target)
+        return file
+
+
+# Keys that a DeepSpeed config has at its top level, and keys of files that hold such a config inside.
+_DEEPSPEED_KEY = re.compile(
+    r"""^\s*\{?\s*["']?(?:zero_optimization|train_micro_batch_size_per_gpu|train_batch_size|steps_per_print"""
+    r"""|gradient_accumulation_steps|zero_allow_untested_optimizer)["']?\s*:""",
+    re.MULTILINE,
+)
+_FOREIGN_KEY = re.compile(r'"(?:compute_environment|distributed_type|model_type|output_dir|deepspeed)"\s*:')
+
+
+def _is_deepspeed(text: str) -> bool:
+    return bool(_DEEPSPEED_KEY.search(text)) and not _FOREIGN_KEY.search(text)
+
+
+KINDS = (Kind("deepspeed", (".json", ".hjson"), _is_deepspeed, "dsgen.lint.config_file:read_file"),)
+
+
+def kind_of(name: str) -> Kind | None:
+    """The kind that a file's name tells."""
+    return next((kind for kind in KINDS if name.lower().endswith(kind.suffixes)), None)

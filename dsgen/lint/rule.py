@@ -1,0 +1,84 @@
+"""The form of a rule, and the registry that loads rules by the kind of file they are for.
+
+A rule is one file in ``dsgen/lint/rules/<kind>/``, named for the mistake (it must read as "found: NAME"): a decorated
+generator of marks whose docstring is the user's page. Adding a file adds a rule; nothing else lists it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from dsgen.lint.mark import Mark
+
+Check = Callable[[Any, Any], Iterator[Mark]]
+"""(file as values, target) -> marks."""
+
+_FOLDER = Path(__file__).resolve().parent / "rules"
+_RULES: "dict[str, Rule]" = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule with its page."""
+
+    code: str
+    name: str
+    kinds: tuple[str, ...]
+    source: str
+    """Where in which library the claim can be checked."""
+    since: str | None
+    """First version of the kind's library for which it holds; None: all."""
+    until: str | None
+    """First version for which it no longer holds."""
+    page: str
+    check: Check
+    unread: bool
+    """Whether it runs on a file that could not be read, too."""
+
+
+def rule(
+    code: str,
+    *,
+    kinds: tuple[str, ...],
+    source: str,
+    since: str | None = None,
+    until: str | None = None,
+    unread: bool = False,
+) -> Callable[[Check], Check]:
+    """Registers the decorated generator under a code; its docstring is the page, its name the rule's."""
+
+    def register(check: Check) -> Check:
+        name = str(getattr(check, "__name__", "")).replace("_", "-")
+        known = _RULES.get(code)
+        if known is not None and known.check.__module__ != check.__module__:
+            raise ValueError(f"two rules have the code {code}: {known.name} and {name}")
+        _RULES[code] = Rule(
+            code=code,
+            name=name,
+            kinds=kinds,
+            source=source,
+            since=since,
+            until=until,
+            page=check.__doc__ or "",
+            check=check,
+            unread=unread,
+        )
+        return check
+
+    return register
+
+
+@cache
+def rules_for(kind: str) -> tuple[Rule, ...]:
+    """Every rule for one kind of file, by code; imports only that kind's folder."""
+    for file in sorted((_FOLDER / kind).glob("[!_]*.py")):
+        import_module(f"dsgen.lint.rules.{kind}.{file.stem}")
+    return tuple(_RULES[code] for code in sorted(_RULES) if kind in _RULES[code].kinds)
+
+
+def kinds() -> list[str]:
+    """Every kind of file that has rules."""
+    return sorted(folder.name for folder in _FOLDER.iterdir() if any(folder.glob("[!_]*.py")))

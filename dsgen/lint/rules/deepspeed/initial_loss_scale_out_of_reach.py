@@ -1,0 +1,53 @@
+from collections.abc import Iterator
+
+from dsgen.lint.config_file import ConfigFile
+from dsgen.lint.effective import is_on
+from dsgen.lint.mark import Mark, warning
+from dsgen.lint.rule import rule
+from dsgen.lint.target import LintTarget
+
+# 2^24 is 256 times what fp16 can hold: beyond it the start costs more than eight skipped steps.
+_HIGHEST, _LOWEST = 24, 4
+
+
+@rule(
+    "DS404",
+    kinds=("deepspeed",),
+    source=("deepspeed/runtime/fp16/loss_scaler.py:DynamicLossScaler (starts at 2**initial_scale_power, no bound)"),
+)
+def initial_loss_scale_out_of_reach(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
+    """An initial loss scale far from where scales settle.
+
+    The dynamic scale starts at 2 to the power of initial_scale_power (16 by default). fp16 ends at 65504, so scales
+    settle near 2^10 to 2^20. From 2^32 the first sixteen steps and more overflow and are skipped; from a very low
+    start small gradients are lost until the scale has doubled its way up, once per loss_scale_window steps.
+
+    ```json bad
+    {"train_batch_size": 8, "fp16": {"enabled": true, "initial_scale_power": 32}}
+    ```
+
+    ```json bad
+    {"train_batch_size": 8, "fp16": {"enabled": true, "initial_scale_power": 0}}
+    ```
+
+    ```json good
+    {"train_batch_size": 8, "fp16": {"enabled": true, "initial_scale_power": 16}}
+    ```
+    """
+    power = file.get("fp16", "initial_scale_power")
+    if not isinstance(power, int) or isinstance(power, bool) or is_on(file, "fp16", target) is False:
+        return
+    if file.get("fp16", "loss_scale", default=0) != 0:
+        return
+    path = ("fp16", "initial_scale_power")
+    if power > _HIGHEST:
+        message = (
+            f"the loss scale starts at 2^{power}: about {power - 16} steps overflow and are skipped before it fits fp16"
+        )
+        yield warning(path, message, help="write 16")
+    elif power < _LOWEST:
+        window = file.get("fp16", "loss_scale_window", default=1000)
+        message = (
+            f"the loss scale starts at 2^{power}: small gradients are zero until it has doubled, every {window} steps"
+        )
+        yield warning(path, message, help="write 16")

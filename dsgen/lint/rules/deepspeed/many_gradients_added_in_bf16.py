@@ -1,0 +1,48 @@
+from collections.abc import Iterator
+
+from dsgen.lint.config_file import ConfigFile
+from dsgen.lint.effective import is_on, stage, whole
+from dsgen.lint.mark import Mark, warning
+from dsgen.lint.rule import rule
+from dsgen.lint.target import LintTarget
+
+# A term of a sum of 32 equal ones loses 5 of bf16's 8 bits at the end.
+_MANY = 32
+
+
+@rule(
+    "DS406",
+    kinds=("deepspeed",),
+    source=("deepspeed/runtime/engine.py:get_data_types (grad_accum_dtype defaults to the model's)"),
+)
+def many_gradients_added_in_bf16(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
+    """Gradients of many micro batches added up in bf16.
+
+    Under ZeRO, DeepSpeed accumulates gradients in the model's data type. bf16 has 8 bits of precision: added to a sum
+    of dozens, most of a micro batch's gradient is rounded away. data_types.grad_accum_dtype: fp32 costs 2 more bytes
+    per gradient (sharded from stage 2 on).
+
+    ```json bad
+    {"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 64, "bf16": {"enabled": true},
+     "zero_optimization": {"stage": 2}}
+    ```
+
+    ```json good
+    {"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 64, "bf16": {"enabled": true},
+     "zero_optimization": {"stage": 2}, "data_types": {"grad_accum_dtype": "fp32"}}
+    ```
+
+    ```json good
+    {"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8, "bf16": {"enabled": true},
+     "zero_optimization": {"stage": 2}}
+    ```
+    """
+    steps = whole(file.get("gradient_accumulation_steps"))
+    if steps is None or steps < _MANY or not is_on(file, "bf16", target) or stage(file, target) not in (1, 2, 3):
+        return
+    if file.get("data_types", "grad_accum_dtype") is None:
+        yield warning(
+            ("gradient_accumulation_steps",),
+            f"gradients of {steps} micro batches are added in bf16, which keeps 8 bits: small ones are rounded away",
+            help='write "data_types": {"grad_accum_dtype": "fp32"} (2 more bytes per gradient)',
+        )

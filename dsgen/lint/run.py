@@ -1,0 +1,48 @@
+"""Runs the rules over files: bytes to findings."""
+
+from collections.abc import Iterator
+
+from dsgen.documents.document import Path
+from dsgen.lint import versions
+from dsgen.lint.finding import Finding, Related
+from dsgen.lint.kinds import Kind, Readable
+from dsgen.lint.mark import Mark
+from dsgen.lint.rule import Rule, rules_for
+from dsgen.lint.target import LintTarget
+
+
+def lint_bytes(name: str, data: bytes, kind: Kind, target: LintTarget) -> list[Finding]:
+    """Every finding in one file, in the order of its text."""
+    file = kind.read(data, target)
+    found = {_key(finding): finding for rule in rules_for(kind.name) for finding in _run(rule, name, file, target)}
+    return sorted(found.values(), key=lambda finding: (finding.range, finding.code))
+
+
+def _run(rule: Rule, name: str, file: Readable, target: LintTarget) -> Iterator[Finding]:
+    holds = versions.at_least(target.deepspeed, rule.since) and versions.before(target.deepspeed, rule.until)
+    if (file.is_read or rule.unread) and (holds or "deepspeed" not in rule.kinds):
+        for mark in rule.check(file, target):
+            yield _finding(rule, mark, name, file)
+
+
+def _finding(rule: Rule, mark: Mark, name: str, file: Readable) -> Finding:
+    return Finding(
+        file=name,
+        range=file.locate(mark.where, mark.on),
+        code=rule.code,
+        rule=rule.name,
+        severity=mark.severity,
+        message=mark.message,
+        help=mark.help,
+        path=_path(mark.where),
+        related=tuple(Related(file.locate(where, "key"), message) for where, message in mark.related),
+        fix=file.fix(mark.fix) if mark.fix else None,
+    )
+
+
+def _path(where: object) -> Path | None:
+    return where if isinstance(where, tuple) else None
+
+
+def _key(finding: Finding) -> tuple[object, ...]:
+    return finding.code, finding.range, finding.message

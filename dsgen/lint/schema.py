@@ -1,0 +1,129 @@
+"""The DeepSpeed schema that knows every version, and what it says for one of them.
+
+Each key of ``schemas/deepspeed.schema.json`` is plain JSON Schema plus one ``x-dsgen`` object:
+
+``since``, ``until``      first version with the key, first version without it
+``then``                  what happens to it from ``until`` on: refused, or ignored (the default is the neighbours' lot)
+``renamed_to``, ``instead``  the key that took its place; what to write, in words
+``alias_of``              the other spelling of the same key; both at once are refused
+``defaults``, ``keywords``   by the first version of each: the default; schema keywords that differ (null: absent)
+``stages``                ZeRO stages at which it acts; elsewhere it is accepted and does nothing
+``feature``               that nothing is done there matters: people count on it
+``auto``                  loaders that fill "auto" in; others leave the word
+``dead``                  nothing reads it: why
+``otherwise``             what happens at another value than those of the enum, where it is not refused
+``unknown``               of an object: whether an unknown neighbour is refused or ignored, by version
+``reader``                of an object: pydantic (converts "2" to 2, drops "auto") or plain dictionary look-ups
+``variants``              of an object: which schema one key has, by the value of another
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from dsgen.data import schema_path
+from dsgen.lint import versions
+from dsgen.lint.versions import Version
+
+Schema = Mapping[str, Any]
+
+
+@cache
+def deepspeed_schema() -> Schema:
+    """The whole schema, as checked in."""
+    with open(schema_path("deepspeed"), encoding="utf-8") as file:
+        schema: Schema = json.load(file)
+    return schema
+
+
+def newest() -> str:
+    """The newest DeepSpeed that the schema knows."""
+    return str(deepspeed_schema()["x-dsgen"]["newest"])
+
+
+def facts(schema: Schema) -> Mapping[str, Any]:
+    """The ``x-dsgen`` object of a key."""
+    found: Mapping[str, Any] = schema.get("x-dsgen", {})
+    return found
+
+
+def resolve(schema: Schema) -> Schema:
+    """The schema that a ``$ref`` points to."""
+    while "$ref" in schema:
+        schema = deepspeed_schema()["$defs"][schema["$ref"].removeprefix("#/$defs/")]
+    return schema
+
+
+def by_version(table: Mapping[str, Any], version: Version) -> Any:
+    """The entry with the latest first version that is not after ``version``."""
+    reached = [first for first in table if versions.at_least(version, first)]
+    return table[max(reached, key=versions.parse)]
+
+
+def exists(schema: Schema, version: Version) -> bool:
+    """Whether that version reads the key."""
+    known = facts(schema)
+    return versions.at_least(version, known.get("since")) and versions.before(version, known.get("until"))
+
+
+def keywords(schema: Schema, version: Version) -> dict[str, Any]:
+    """The schema's own keywords as they hold for one version."""
+    result = dict(resolve(schema))
+    known = facts(result)
+    if "keywords" in known:
+        changed = {**result, **by_version(known["keywords"], version)}
+        result = {name: value for name, value in changed.items() if name == "default" or value is not None}
+    if "defaults" in known:
+        result["default"] = by_version(known["defaults"], version)
+    return result
+
+
+def refuses_unknown(schema: Schema, version: Version) -> bool:
+    """Whether that version raises at a key it does not know in this object."""
+    return bool(by_version(facts(schema).get("unknown", {"0": "ignored"}), version) == "refused")
+
+
+def is_pydantic(schema: Schema) -> bool:
+    """Whether pydantic reads this object."""
+    return facts(schema).get("reader") == "pydantic"
+
+
+def types(schema: Schema) -> tuple[str, ...]:
+    """The types that a schema names; empty: any."""
+    named = schema.get("type", ())
+    return (named,) if isinstance(named, str) else tuple(named)
+
+
+def variant(schema: Schema, value: Mapping[str, Any]) -> tuple[str, Schema] | None:
+    """Which key of an object has its own schema because of another key's value, and that schema."""
+    variants = facts(schema).get("variants", {})
+    chosen = value.get(variants.get("by"))
+    if not isinstance(chosen, str):
+        return None
+    case = variants["cases"].get(chosen.lower() if variants["ignore_case"] else chosen)
+    return (variants["of"], resolve(case)) if case else None
+
+
+def properties(schema: Schema, value: Mapping[str, Any]) -> dict[str, Schema]:
+    """Keys of an object with their schemas, given what else stands in it."""
+    known = dict(schema.get("properties", {}))
+    special = variant(schema, value)
+    if special:
+        known[special[0]] = special[1]
+    return known
+
+
+@cache
+def places_of_keys() -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Every key, and the sections in which it stands; for keys that were put in the wrong one."""
+    found: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for path in _paths(deepspeed_schema(), ()):
+        found[path[-1]] = (*found.get(path[-1], ()), path[:-1])
+    return found
+
+
+def _paths(schema: Schema, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for key, inner in schema.get("properties", {}).items():
+        yield (*path, key)
+        yield from _paths(inner, (*path, key))

@@ -1,0 +1,27 @@
+"""What the walk over the schema finds: one slip per mistake, by kind."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from dsgen.lint.mark import Mark
+
+Kind = Literal[
+    "unknown-key",
+    "wrong-type",
+    "value-not-allowed",
+    "removed-key",
+    "renamed-key",
+    "key-of-a-later-version",
+    "dead-key",
+    "key-given-twice",
+    "missing-parameter",
+    "auto-that-nobody-fills",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """A mark, and the kind of mistake (each kind is one rule)."""
+
+    kind: Kind
+    mark: Mark

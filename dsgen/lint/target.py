@@ -1,0 +1,47 @@
+"""What a linted file is meant for. Unlike a written file's target it may be unknown, and unknown is not guessed."""
+
+from dataclasses import dataclass
+
+from dsgen.lint import versions
+from dsgen.target import Loader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintTarget:
+    """Library versions, who loads the file, and how many processes; None where nobody said."""
+
+    deepspeed: versions.Version
+    """The version whose rules apply: the stated one, else the newest that dsgen knows."""
+    stated: bool
+    """Whether the DeepSpeed version was stated."""
+    loaded_by: Loader | None = None
+    world_size: int | None = None
+    gpus_per_node: int | None = None
+
+    def since(self, version: str) -> bool:
+        """Whether the DeepSpeed at hand is this version or later."""
+        return versions.at_least(self.deepspeed, version)
+
+    @property
+    def library(self) -> str:
+        """DeepSpeed with its version, for messages; says where nobody stated it."""
+        name = f"DeepSpeed {versions.show(self.deepspeed)}"
+        return name if self.stated else f"{name} (the newest known)"
+
+
+def make_target(
+    deepspeed: str | None = None,
+    loaded_by: Loader | None = None,
+    world_size: int | None = None,
+    gpus_per_node: int | None = None,
+) -> LintTarget:
+    """The target that flags describe."""
+    from dsgen.lint.schema import newest  # late: reads the schema, which a bad flag does not need
+
+    return LintTarget(
+        deepspeed=versions.parse(deepspeed or newest()),
+        stated=deepspeed is not None,
+        loaded_by=loaded_by,
+        world_size=world_size,
+        gpus_per_node=gpus_per_node,
+    )
