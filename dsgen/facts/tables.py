@@ -1,7 +1,6 @@
 """Reads a table of facts (CSV beside this file) and finds a row by name, alias or nearest name."""
 
 import csv
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -40,6 +39,8 @@ def index(items: Iterable[Row], names: Callable[[Row], Iterable[str]]) -> dict[s
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """The known names most like ``name``, best first."""
+    import difflib  # late: needed only when someone mistyped
+
     by_lower: Mapping[str, str] = {candidate.lower(): candidate for candidate in known}
     matches = difflib.get_close_matches(name.lower(), by_lower, n=count, cutoff=0.5)
     return [by_lower[match] for match in matches]
