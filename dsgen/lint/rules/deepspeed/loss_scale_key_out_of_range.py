@@ -1,8 +1,8 @@
 from collections.abc import Iterator
 
+from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.effective import is_on
 from dsgen.lint.mark import Mark, error, warning
-from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
