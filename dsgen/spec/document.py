@@ -11,7 +11,7 @@ import yaml
 
 from dsgen.errors import InputError, Place, Problem
 from dsgen.spec.faults import Fault, input_error
-from dsgen.spec.source import Source, contains_forbidden
+from dsgen.spec.source import Source, holds_forbidden
 from dsgen.spec.words import shown
 
 DEEPEST = 32
@@ -155,8 +155,11 @@ def _fault(place: Place, message: str, help: str = "") -> Fault:
 def _tree(node: yaml.Node, file: str, faults: list[Fault]) -> Node:
     place = _place(file, node.start_mark)
     if isinstance(node, yaml.ScalarNode):
-        if contains_forbidden(node.value):
-            faults.append(_fault(place, f"a line break or control character in {shown(node.value)}"))
+        if holds_forbidden(node.value):
+            faults.append(_fault(place, f"a character that has no place in a spec: {shown(node.value)}"))
+        elif node.style != '"' and "\n" in node.value:
+            # A path may hold a line break, if someone writes "\\n" and means it; other lines flowed in by accident.
+            faults.append(_fault(place, f"a value of several lines: {shown(node.value)}", "write it in one line"))
         return Scalar(node.value, place, quoted=node.style is not None)
     if isinstance(node, yaml.SequenceNode):
         return Sequence(tuple(_tree(item, file, faults) for item in node.value), place)
@@ -167,8 +170,8 @@ def _tree(node: yaml.Node, file: str, faults: list[Fault]) -> Node:
             faults.append(_fault(key_place, "a key must be a plain word, not a list or mapping"))
             continue
         key, value = key_node.value, _tree(value_node, file, faults)
-        if contains_forbidden(key):
-            faults.append(_fault(key_place, f"a line break or control character in the key {shown(key)}"))
+        if holds_forbidden(key):
+            faults.append(_fault(key_place, f"a character that has no place in a spec: {shown(key)}"))
         elif key in entries:
             first = entries[key].key
             faults.append(_fault(key_place, f"{shown(key)} is given twice: first at {first}", "keep one of them"))

@@ -21,9 +21,9 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "count": parse_count,
     "integer": parse_integer,
     "number": parse_number,
-    # Kept letter for letter: 2.10 is a version, 8.0 a compute capability.
     "text": str,
-    "version": str,
+    # Kept letter for letter: 2.10 is not 2.1.
+    "version": str.strip,
 }
 
 DESCRIPTIONS = {
@@ -33,5 +33,5 @@ DESCRIPTIONS = {
     "integer": "a whole number",
     "number": "a number",
     "text": "text",
-    "version": "a version, such as 0.19.8",
+    "version": "a version, such as 2.10",
 }

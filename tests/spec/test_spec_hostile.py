@@ -162,7 +162,7 @@ def repeated(unit: str) -> str:
         (GOOD.decode() + "".join(f"k{at}: 1\n" for at in range(1900)), f"and {1900 - MOST} more problems"),
         ("model: " + repeated("a"), "has no hardware"),
         ("model: gpt2\n" + repeated("  a\n"), "has no hardware"),
-        ("model: >\n" + repeated("  a\n"), "a line break or control character"),
+        ("model: >\n" + repeated("  a\n"), "a value of several lines"),
         ('model: "' + repeated("\\x41") + '"', "has no hardware"),
         (GOOD.decode() + "memory_budget: " + repeated("9"), "not a number"),
         ("%YAML " + repeated("9"), "not valid YAML"),

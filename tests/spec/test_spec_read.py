@@ -239,6 +239,16 @@ def test_columns_count_characters() -> None:
     assert spec.place("hardware", "nodes") == Place("s.yaml", 2, line.index("3") + 1)
 
 
+def test_a_line_break_that_is_written_as_one_is_kept_in_a_path_and_nowhere_else() -> None:
+    spec = minimal(
+        'target: {versions: {torch: "2.10\\n"}}',
+        hardware='{gpu: {memory: "80GiB\\n", compute_capability: "8.0\\n"}, nvme: {path: "/a\\nb"}}',
+    )
+    assert spec.hardware.nvme == NvmeSpec(path="/a\nb")
+    assert spec.hardware.gpu == GpuNumbers(memory=80 * 2**30, compute_capability="8.0")
+    assert spec.target.versions == {"torch": "2.10"}
+
+
 class TestModelPaths:
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
