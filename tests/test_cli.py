@@ -42,7 +42,7 @@ def test_every_command_has_help(command: str, tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("biuld", "spec.yaml"), "there is no command 'biuld'\n  help: did you mean build?"),
-        (("plna",), "did you mean plan?"),
+        (("smok",), "did you mean smoke"),
         (("xyzzy",), "there is no command 'xyzzy'\n  help: commands are plan, build, "),
         (("plan",), "the following arguments are required: "),
         (("plan", "spec.yaml", "--frmat", "json"), "unrecognized arguments: --frmat json"),

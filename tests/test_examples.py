@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +86,14 @@ def test_python_is_formatted_and_compiles() -> None:
 def test_generated_code_never_imports_dsgen(script: Path) -> None:
     names = {seen.module.partition(".")[0] for seen in imports(script.read_text("utf-8"), "script", set())}
     assert "dsgen" not in names
+
+
+def trainer_arguments(example: Path, folder: Path) -> list[str]:
+    """The arguments that build tells a person to pass to the Trainer, as a shell would split them."""
+    ran = dsgen("build", "spec.yaml", "-o", folder / f"{example.name}.json", cwd=example)
+    lines = [line for line in ran.stdout.splitlines() if line.strip().startswith("--per_device_train_batch_size")]
+    assert len(lines) == 1, ran.stdout
+    return [*shlex.split(lines[0]), "--output_dir", str(folder / "output"), "--use_cpu", "true"]
 
 
 def test_the_real_libraries_read_every_config(tmp_path: Path) -> None:
