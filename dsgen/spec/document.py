@@ -158,7 +158,7 @@ def _tree(node: yaml.Node, file: str, faults: list[Fault]) -> Node:
         if holds_forbidden(node.value):
             faults.append(_fault(place, f"a character that has no place in a spec: {shown(node.value)}"))
         elif node.style != '"' and "\n" in node.value:
-            # A path may hold a line break, if someone writes "\\n" and means it; other lines flowed in by accident.
+            # A path may hold a line break, written as the escape \n; other lines flowed in by accident.
             faults.append(_fault(place, f"a value of several lines: {shown(node.value)}", "write it in one line"))
         return Scalar(node.value, place, quoted=node.style is not None)
     if isinstance(node, yaml.SequenceNode):

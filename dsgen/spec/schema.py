@@ -82,7 +82,8 @@ def describe(schema: Schema) -> str:
         return f"a mapping of {', '.join(keys)}" if keys else "a mapping"
     if "array" in json_types(schema):
         return "a list"
-    return DESCRIPTIONS[scalar_type(schema)]
+    called: str = schema.get("x-dsgen", {}).get("called") or DESCRIPTIONS[scalar_type(schema)]
+    return called
 
 
 @cache

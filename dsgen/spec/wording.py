@@ -30,7 +30,7 @@ class Broken:
 
 def worded(broken: Broken, document: Typed) -> Iterator[Fault]:
     """The faults that it amounts to (an object may have several unknown keys)."""
-    return _WORDED.get(broken.keyword, _anything)(broken, document)
+    return WORDED.get(broken.keyword, _anything)(broken, document)
 
 
 def _here(broken: Broken, document: Typed, message: str, help: str = "") -> Fault:
@@ -169,7 +169,7 @@ def _anything(broken: Broken, document: Typed) -> Iterator[Fault]:
     yield _here(broken, document, f"{dotted(broken.path)}: {shown(broken.message, quote='', longest=200)}")
 
 
-_WORDED: dict[str, Callable[[Broken, Typed], Iterator[Fault]]] = {
+WORDED: dict[str, Callable[[Broken, Typed], Iterator[Fault]]] = {
     "additionalProperties": _unknown_keys,
     "anyOf": _needed,
     "const": _kind,

@@ -87,10 +87,34 @@ def test_every_mapping_is_closed_but_the_launchers_own_settings() -> None:
 def test_every_keyword_and_type_that_the_schema_uses_is_understood() -> None:
     keywords = {key for _, schema in every_schema(spec_schema()) for key in schema}
     annotations = {"$schema", "$id", "$ref", "$defs", "$comment", "title", "description", "examples", "default"}
-    assert keywords - annotations - {"properties", "items"} == set(wording._WORDED) & keywords
-    assert set(wording._WORDED) <= keywords | {"minLength"}
+    assert keywords - annotations - {"properties", "items"} == set(wording.WORDED) & keywords
+    assert set(wording.WORDED) <= keywords | {"minLength"}
     types = {schema.get("x-dsgen", {}).get("type") for _, schema in every_schema(spec_schema())} - {None}
     assert types <= set(PARSERS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts", "others"),
+    [
+        (
+            "bytes",
+            ["80GiB", "80 GB", "1.5TiB", "1_024MiB", "80gb", "5e9", "123456789"],
+            ["80G", "GiB", "80 GiB of it", "-1GB"],
+        ),
+        ("count", ["7B", "350M", "70e9", "8,030,261,248", "1.5T", "12"], ["7X", "7BB", "seven"]),
+        ("integer", ["8", "1_000", "1e4", "+8", "-8"], ["eight", "8B", "1:30"]),
+        ("number", ["2e-5", ".5", "-1", "1_000.5"], ["1:30", "0x10", "nan", "2e-5s"]),
+    ],
+)
+def test_an_editor_takes_the_quantities_that_are_read_here(kind: str, texts: list[str], others: list[str]) -> None:
+    editor = Draft202012Validator(DEFS[kind])
+    for text in texts:
+        PARSERS[kind](text)
+        assert editor.is_valid(text), text
+    for text in others:
+        assert not editor.is_valid(text), text
+        with pytest.raises(ValueError, match=r"."):
+            PARSERS[kind](text)
 
 
 def defaults(definition: str) -> dict[str, Any]:
