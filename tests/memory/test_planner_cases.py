@@ -6,7 +6,9 @@ import pytest
 from worlds import GIB, GPT_7B, LLAMA_2_7B, hardware, ledger, plan
 
 from dsgen.memory.account import account
+from dsgen.memory.activations import checkpointed
 from dsgen.memory.activations.checkpointed import activations
+from dsgen.memory.activations.kernels import Kernels
 from dsgen.memory.fit import fit
 from dsgen.memory.ledger import Ledger
 from dsgen.memory.setting import setting_of
@@ -38,6 +40,13 @@ def br_045(**changes: object) -> Ledger:
         "checkpointing": Checkpointing(),
     }
     return ledger(GPT_7B, Training(attention="eager"), s=1024, **(base | changes))
+
+
+@pytest.fixture(autouse=True)
+def _kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Case BR-045 counts Megatron's kernels, not those of Hugging Face's GPT-2."""
+    megatron = Kernels(dropout=True, softmax_in_fp32=False)
+    monkeypatch.setattr(checkpointed, "kernels_of", lambda _: megatron)
 
 
 FORTY = hardware(nodes=2, memory_budget=int(39.4 * GIB))

@@ -21,7 +21,8 @@ def attention(layer: Layer) -> Saved:
 
 def _grouped_query(layer: Layer) -> Saved:
     """Projections keep c (q + 2 k): q and k after the rotary embedding, v as projected; the values
-    before the rotation are not needed (it is linear with constant factors).
+    before the rotation are not needed (it is linear with constant factors), but a fused projection keeps them
+    alive, c (q + k), unless eager attention copies v.
 
     Output projection: its input, the core's output, c q, counted in the core. With dropout a mask of h.
     """
@@ -30,12 +31,16 @@ def _grouped_query(layer: Layer) -> Saved:
     kept = float(c * (q + 2 * k))
     kept += layer.adapters(arch.hidden, "q_proj", "k_proj", "v_proj") + layer.adapters(q, "o_proj")
     outputs = c * (q + 2 * k + arch.hidden)
-    if layer.dropout:
+    if layer.kernels.dropout:
         kept += _MASK * arch.hidden
+    if layer.kernels.fused_qkv and layer.attention != "eager":
+        kept += c * (q + k)
     saved = Saved(kept, outputs, 2 * c * arch.hidden)
     if arch.qk_norm is not None:
         # The rotation makes a new tensor of the normalised q and k, so their norm's output is not kept.
-        saved += norm(layer, q, "q_norm", output_needed=False) + norm(layer, k, "k_norm", output_needed=False)
+        q_heads, k_heads = (arch.heads, arch.kv_heads) if arch.qk_norm == "head" else (1, 1)
+        saved += norm(layer, q, "q_norm", output_needed=False, heads=q_heads)
+        saved += norm(layer, k, "k_norm", output_needed=False, heads=k_heads)
     return saved + _core(layer, keys=q, values=q, repeated=q - k)
 
 
@@ -46,8 +51,8 @@ def _core(layer: Layer, *, keys: float, values: float, repeated: float) -> Saved
       sdpa stands for its flash or memory-efficient kernel; the mathematical fallback keeps what eager keeps.
       Backward transient: gradients of q, k, v and of the output, c (2 keys + 2 values).
     - eager: k and v repeated to all heads 2 c repeated (transformers' repeat_kv), probabilities c a s, output
-      c values. Models that take the softmax in fp32 (all with RMSNorm in transformers; not GPT-2's kin) keep
-      it in fp32 too, 4 a s. With dropout a mask a s and the dropped probabilities c a s. Backward transient: the
+      c values. Models that take the softmax in fp32 keep it in fp32 too, 4 a s; a soft cap keeps its tanh, c a s.
+      With dropout a mask a s and the dropped probabilities c a s. Backward transient: the
       gradient of the probabilities, and of the scores in the softmax's type.
 
     Shapes: scores (b, a, s, s). Source: Korthikanti et al., arXiv 2205.05198, section 4.1:
@@ -56,15 +61,17 @@ def _core(layer: Layer, *, keys: float, values: float, repeated: float) -> Saved
     arch, c = layer.arch, layer.width
     output = c * values
     if layer.attention != "eager":
-        return Saved(output + _FP32 * arch.heads, output + _FP32 * arch.heads, c * (2 * keys + 2 * values))
+        copied = output if layer.kernels.query_concatenated and layer.reads("o_proj") else 0
+        return Saved(copied + output + _FP32 * arch.heads, output + _FP32 * arch.heads, c * (2 * keys + 2 * values))
     scores = arch.heads * layer.sequence_length
-    in_fp32 = arch.norm == "rmsnorm" and c < _FP32
     kept = (output if layer.reads("o_proj") else 0) + 2 * c * repeated + c * scores
     transient = 2 * c * scores
-    if in_fp32:
+    if layer.kernels.softmax_in_fp32 and c < _FP32:
         kept += _FP32 * scores
         transient = 2 * _FP32 * scores
-    if layer.dropout:
+    if layer.kernels.softcap:
+        kept += c * scores
+    if layer.kernels.dropout:
         kept += (_MASK + c) * scores
     return Saved(kept, output, transient)
 
@@ -80,7 +87,10 @@ def _latent(layer: Layer, mla: Mla) -> Saved:
     d_qk = mla.qk_nope_head_dim + mla.qk_rope_head_dim
     qk, v = arch.heads * d_qk, arch.heads * mla.v_head_dim
     rebuilt = arch.heads * (mla.qk_nope_head_dim + mla.v_head_dim)
-    kept = float(c * (2 * qk + rebuilt)) + layer.adapters(arch.hidden, "q_proj", "q_a_proj", "kv_a_proj_with_mqa")
+    # Eager attention copies v out of what is rebuilt, and keeps the copy alone.
+    kept = float(c * (2 * qk + (v if layer.attention == "eager" else rebuilt))) + layer.adapters(
+        arch.hidden, "q_proj", "q_a_proj", "kv_a_proj_with_mqa"
+    )
     kept += layer.adapters(mla.q_lora_rank, "q_b_proj") + layer.adapters(mla.kv_lora_rank, "kv_b_proj")
     kept += layer.adapters(v, "o_proj")
     latents = mla.q_lora_rank + mla.kv_lora_rank + mla.qk_rope_head_dim

@@ -38,7 +38,10 @@ def block(layer: Layer, *, moe: bool) -> Saved:
     if arch.norms_per_layer == 1:
         return saved
     if arch.norms_per_layer == 2:
-        return saved + norm(layer, arch.hidden, "post_attention_layernorm", output_needed=before_mlp)
+        # In parallel blocks both norms read the same tensor.
+        own_input = arch.extra.get("parallel") != "1"
+        name = "post_attention_layernorm"
+        return saved + norm(layer, arch.hidden, name, output_needed=before_mlp, input_needed=own_input)
     saved += norm(layer, arch.hidden, "post_attention_layernorm", output_needed=False)
     saved += norm(layer, arch.hidden, "pre_feedforward_layernorm", output_needed=before_mlp)
     return saved + norm(layer, arch.hidden, "post_feedforward_layernorm", output_needed=False)

@@ -3,14 +3,11 @@
 from dataclasses import dataclass
 
 from dsgen.memory.activations.block import block
+from dsgen.memory.activations.kernels import kernels_of
 from dsgen.memory.activations.saved import Layer, trained_layers
 from dsgen.memory.layers import per_layer
 from dsgen.memory.setting import Setting
 from dsgen.shapes.values import Block
-
-# Families whose published config.json turns dropout on for training (transformers 5.24:
-# GPT2Config resid_pdrop, attn_pdrop, embd_pdrop = 0.1; OPTConfig dropout = 0.1).
-DROPOUT_FAMILIES = frozenset({"gpt2", "opt"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ def _layer(setting: Setting, each: Block) -> Layer:
         width=setting.width,
         attention=setting.training.attention,
         sequence_length=setting.sequence_length,
-        dropout=arch.family in DROPOUT_FAMILIES,
+        kernels=kernels_of(arch),
         trained=trained_layers(each),
         lora_rank=method.rank if method.type == "lora" else 0,
         lora_dropout=method.type == "lora" and method.dropout > 0,

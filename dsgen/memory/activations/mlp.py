@@ -12,7 +12,7 @@ def mlp(layer: Layer, *, moe: bool) -> Saved:
     if moe and layer.arch.moe is not None:
         return _mixture(layer, layer.arch.moe)
     saved = _dense(layer, layer.arch.intermediate, "mlp")
-    if layer.dropout:
+    if layer.kernels.dropout:
         saved += Saved(_MASK * layer.arch.hidden, 0)
     return saved
 
@@ -22,8 +22,8 @@ def _dense(layer: Layer, i: float, prefix: str, down_trained: bool | None = None
 
     - gated: gate, act(gate), up, product: 4 c i (the product only where down_proj is trained);
       backward transient: gradients of product, gate and up, 3 c i.
-    - not gated: input and output of the activation, 2 c i (the output only where down_proj is trained); backward
-      transient 2 c i.
+    - not gated: input and output of the activation, 2 c i (the output only where down_proj is trained); GELU in steps
+      c i x 3 more; ReLU keeps its output alone. Backward transient 2 c i.
 
     Source: derived; for GELU, arXiv 2205.05198 section 4.1 (8 h + 8 h for i = 4 h, 16 bit).
     """
@@ -35,7 +35,10 @@ def _dense(layer: Layer, i: float, prefix: str, down_trained: bool | None = None
     adapters = layer.adapters(h, f"{prefix}.gate_proj", f"{prefix}.up_proj") + layer.adapters(i, f"{prefix}.down_proj")
     if layer.arch.gated:
         return Saved(3 * c * i + product + adapters, c * (2 * i + h), 3 * c * i)
-    return Saved(c * i + product + adapters, c * (i + h), 2 * c * i)
+    if layer.arch.mlp == "relu":
+        return Saved(c * i + adapters, c * (i + h), 2 * c * i)
+    steps = 3 if layer.kernels.gelu_in_steps else 0
+    return Saved((1 + steps) * c * i + product + adapters, c * (i + h), 2 * c * i)
 
 
 def _mixture(layer: Layer, moe: Moe) -> Saved:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from dsgen.memory.activations.kernels import Kernels
 from dsgen.shapes.values import Architecture, Block
 from dsgen.spec.values import Attention
 
@@ -36,8 +37,7 @@ class Layer:
     attention: Attention
     sequence_length: int
     """Keys that one query sees (s); a sliding window does not shorten what eager attention stores."""
-    dropout: bool
-    """Residual, attention and MLP dropout are on."""
+    kernels: Kernels
     trained: frozenset[str]
     """Linear layers and norms whose weight, or whose adapter, gets a gradient, by their short name."""
     lora_rank: int
