@@ -35,7 +35,7 @@ def _grouped_query(layer: Layer) -> Saved:
         kept += _MASK * arch.hidden
     if layer.kernels.fused_qkv and layer.attention != "eager":
         kept += c * (q + k)
-    saved = Saved(kept, outputs, 2 * c * arch.hidden)
+    saved = Saved(kept, outputs)
     if arch.qk_norm is not None:
         # The rotation makes a new tensor of the normalised q and k, so their norm's output is not kept.
         q_heads, k_heads = (arch.heads, arch.kv_heads) if arch.qk_norm == "head" else (1, 1)
@@ -52,8 +52,9 @@ def _core(layer: Layer, *, keys: float, values: float, repeated: float) -> Saved
       Backward transient: gradients of q, k, v and of the output, c (2 keys + 2 values).
     - eager: k and v repeated to all heads 2 c repeated (transformers' repeat_kv), probabilities c a s, output
       c values. Models that take the softmax in fp32 keep it in fp32 too, 4 a s; a soft cap keeps its tanh, c a s.
-      With dropout a mask a s and the dropped probabilities c a s. Backward transient: the
-      gradient of the probabilities, and of the scores in the softmax's type.
+      With dropout a mask a s and the dropped probabilities c a s. Backward transient: the gradients
+      of the probabilities and of the scores in the softmax's type, 2 c a s or 8 a s, where the 16-bit copy of
+      the probabilities, c a s, has gone by then.
 
     Shapes: scores (b, a, s, s). Source: Korthikanti et al., arXiv 2205.05198, section 4.1:
     5 a s for 16 bit with dropout = 2 a s + a s + 2 a s; transformers 5.24 eager_attention_forward.
@@ -68,7 +69,7 @@ def _core(layer: Layer, *, keys: float, values: float, repeated: float) -> Saved
     transient = 2 * c * scores
     if layer.kernels.softmax_in_fp32 and c < _FP32:
         kept += _FP32 * scores
-        transient = 2 * _FP32 * scores
+        transient = (2 * _FP32 - c) * scores
     if layer.kernels.softcap:
         kept += c * scores
     if layer.kernels.dropout:
@@ -94,7 +95,7 @@ def _latent(layer: Layer, mla: Mla) -> Saved:
     kept += layer.adapters(mla.q_lora_rank, "q_b_proj") + layer.adapters(mla.kv_lora_rank, "kv_b_proj")
     kept += layer.adapters(v, "o_proj")
     latents = mla.q_lora_rank + mla.kv_lora_rank + mla.qk_rope_head_dim
-    saved = Saved(kept, c * (qk + rebuilt + latents + arch.hidden), 2 * c * arch.hidden)
+    saved = Saved(kept, c * (qk + rebuilt + latents + arch.hidden))
     if mla.q_lora_rank:
         saved += norm(layer, mla.q_lora_rank, "q_a_layernorm", output_needed=layer.reads("q_b_proj"))
     saved += norm(layer, mla.kv_lora_rank, "kv_a_layernorm", output_needed=layer.reads("kv_b_proj"))

@@ -27,21 +27,24 @@ def block(layer: Layer, *, moe: bool) -> Saved:
     arch = layer.arch
     before_attention = layer.reads(*_ATTENTION_IN)
     before_mlp = layer.reads(*_MLP_IN)
-    saved = attention(layer) + mlp(layer, moe=moe)
     if arch.extra.get("output_norms") == "1":
         # Attention and MLP read the residual stream itself, which is then kept for their weights.
-        saved += Saved(layer.width * arch.hidden * (before_attention + before_mlp), 0)
-        for name in ("post_attention_layernorm", "post_feedforward_layernorm"):
-            saved += norm(layer, arch.hidden, name, output_needed=False)
-        return saved
-    saved += norm(layer, arch.hidden, "input_layernorm", output_needed=before_attention or arch.norms_per_layer == 1)
-    if arch.norms_per_layer == 1:
-        return saved
-    if arch.norms_per_layer == 2:
+        read = layer.width * arch.hidden
+        saved = Saved(read * before_attention, 0) + attention(layer)
+        saved += norm(layer, arch.hidden, "post_attention_layernorm", output_needed=False)
+        saved += Saved(read * before_mlp, 0) + mlp(layer, moe=moe)
+        return saved + norm(layer, arch.hidden, "post_feedforward_layernorm", output_needed=False)
+    one_norm = arch.norms_per_layer == 1
+    saved = norm(layer, arch.hidden, "input_layernorm", output_needed=before_attention or (one_norm and before_mlp))
+    saved += attention(layer)
+    if arch.norms_per_layer == 4:
+        saved += norm(layer, arch.hidden, "post_attention_layernorm", output_needed=False)
+        saved += norm(layer, arch.hidden, "pre_feedforward_layernorm", output_needed=before_mlp)
+        saved += mlp(layer, moe=moe)
+        return saved + norm(layer, arch.hidden, "post_feedforward_layernorm", output_needed=False)
+    if not one_norm:
         # In parallel blocks both norms read the same tensor.
         own_input = arch.extra.get("parallel") != "1"
         name = "post_attention_layernorm"
-        return saved + norm(layer, arch.hidden, name, output_needed=before_mlp, input_needed=own_input)
-    saved += norm(layer, arch.hidden, "post_attention_layernorm", output_needed=False)
-    saved += norm(layer, arch.hidden, "pre_feedforward_layernorm", output_needed=before_mlp)
-    return saved + norm(layer, arch.hidden, "post_feedforward_layernorm", output_needed=False)
+        saved += norm(layer, arch.hidden, name, output_needed=before_mlp, input_needed=own_input)
+    return saved + mlp(layer, moe=moe)

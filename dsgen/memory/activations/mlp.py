@@ -21,11 +21,13 @@ def _dense(layer: Layer, i: float, prefix: str, down_trained: bool | None = None
     """Bytes per token:
 
     - gated: gate, act(gate), up, product: 4 c i (the product only where down_proj is trained);
-      backward transient: gradients of product, gate and up, 3 c i.
+      backward transient: when the product's own backward pass runs, the product is gone and there are the
+      gradients of product, gate and up: 3 c i less what the product took.
     - not gated: input and output of the activation, 2 c i (the output only where down_proj is trained); GELU in steps
-      c i x 3 more; ReLU keeps its output alone. Backward transient 2 c i.
+      c i x 3 more; ReLU keeps its output alone. Backward transient: likewise 2 c i less what the output took.
 
-    Source: derived; for GELU, arXiv 2205.05198 section 4.1 (8 h + 8 h for i = 4 h, 16 bit).
+    To each transient comes the gradient of the block's output, c h. Source: derived; for GELU, arXiv 2205.05198,
+    section 4.1 (8 h + 8 h for i = 4 h, 16 bit).
     """
     c = layer.width
     if down_trained is None:
@@ -34,11 +36,11 @@ def _dense(layer: Layer, i: float, prefix: str, down_trained: bool | None = None
     h = layer.arch.hidden
     adapters = layer.adapters(h, f"{prefix}.gate_proj", f"{prefix}.up_proj") + layer.adapters(i, f"{prefix}.down_proj")
     if layer.arch.gated:
-        return Saved(3 * c * i + product + adapters, c * (2 * i + h), 3 * c * i)
+        return Saved(3 * c * i + product + adapters, c * (2 * i + h), 3 * c * i - product + c * h)
     if layer.arch.mlp == "relu":
-        return Saved(c * i + adapters, c * (i + h), 2 * c * i)
+        return Saved(c * i + adapters, c * (i + h), c * i + c * h)
     steps = 3 if layer.kernels.gelu_in_steps else 0
-    return Saved((1 + steps) * c * i + product + adapters, c * (i + h), 2 * c * i)
+    return Saved((1 + steps) * c * i + product + adapters, c * (i + h), 2 * c * i - product + c * h)
 
 
 def _mixture(layer: Layer, moe: Moe) -> Saved:

@@ -17,7 +17,8 @@ def norm(
       Fused kernels (Liger, apex, torch >= 2.8 on a GPU) keep the input c w and 1/rms instead: 4 w bytes less.
     - output c w.
 
-    Backward transient: gradient in and out in fp32 and one product, 12 w for rmsnorm; 2 c w for layernorm.
+    Backward transient: gradient in and out in fp32 and one product, 12 w for rmsnorm; gradient in and out, 2 c w, for
+    layernorm.
     Shapes: (b, s, w). Source: derived from torch's derivatives.yaml (native_layer_norm, mul, pow, rsqrt).
     """
     c = layer.width

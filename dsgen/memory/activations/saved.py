@@ -9,21 +9,21 @@ from dsgen.spec.values import Attention
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """Bytes per token of one part of a block."""
+    """Bytes per token of one part of a block; ``first + second`` are two parts in the order of the forward pass."""
 
     kept: float
     """Saved for the backward pass without checkpointing."""
     outputs: float
     """Outputs of matrix products and of the attention kernel: what selective checkpointing keeps."""
     transient: float = 0
-    """In addition for a moment while the part runs backwards."""
+    """Most that is there while the part runs backwards, beyond what it keeps."""
 
     def __add__(self, other: "Saved") -> "Saved":
         return Saved(
             self.kept + other.kept,
             self.outputs + other.outputs,
-            # Parts run one after the other, so only the larger transient is there at a time.
-            max(self.transient, other.transient),
+            # What runs last in the forward pass runs first in the backward pass, and is gone when the rest runs.
+            max(other.transient, self.transient - other.kept),
         )
 
 
