@@ -1,14 +1,16 @@
 """What was named on the command line becomes cases: a config, a spec, or a folder that build has written."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from dsgen.errors import InputError, Place
 from dsgen.smoke.decoders import DEFAULT_FAMILY, default_decoder
-from dsgen.smoke.read_config import read_config
+from dsgen.smoke.read_config import read_config, read_text
 from dsgen.smoke.values import Case, Filling
 
 _SPEC_SUFFIXES = (".yaml", ".yml")
 _CONFIG_IN_FOLDER = "ds_config.json"
+_MODEL_IN_FOLDER = "model.py"
 
 
 def read_case(name: str) -> Case:
@@ -22,7 +24,7 @@ def read_case(name: str) -> Case:
                 Place(name),
                 "give a folder that dsgen build -o DIR has written, or a config file",
             )
-        return _from_config(inside)
+        return _from_folder(inside)
     if path.suffix.lower() in _SPEC_SUFFIXES:
         from dsgen.smoke.from_spec import from_spec
 
@@ -46,6 +48,19 @@ def _from_config(path: Path) -> Case:
         filling=Filling() if uses_auto else None,
         notes=tuple(notes),
     )
+
+
+def _from_folder(path: Path) -> Case:
+    """The config of a folder, with the decoder that build has written beside it."""
+    case = _from_config(path)
+    beside = path.with_name(_MODEL_IN_FOLDER)
+    if not beside.is_file():
+        return case
+    source = read_text(beside, str(beside))
+    if all(name in source for name in ("class Decoder(", "class Config", "def tiny(")):
+        return replace(case, decoder=source, family=_MODEL_IN_FOLDER)
+    note = f"run with a {DEFAULT_FAMILY} decoder: {beside} has no Decoder with a Config.tiny(), as build writes it"
+    return replace(case, notes=(*case.notes, note))
 
 
 def _has_auto(value: object) -> bool:

@@ -18,7 +18,7 @@ def read_config(path: Path) -> tuple[dict[str, Any], bool]:
     Values are those that DeepSpeed sees: it reads with hjson, also what is strict JSON.
     """
     name = str(path)
-    text = _text(path, name)
+    text = read_text(path, name)
     lines = Lines(text)
     strict_problem: DocumentError | None = None
     try:
@@ -36,10 +36,11 @@ def read_config(path: Path) -> tuple[dict[str, Any], bool]:
     return root.value, strict is not None
 
 
-def _text(path: Path, name: str) -> str:
+def read_text(path: Path, name: str) -> str:
+    """The text of a file; what is no text, or far too much of it, is an InputError."""
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise InputError.at(f"{path.stat().st_size} bytes is no DeepSpeed config", Place(name))
+            raise InputError.at(f"{path.stat().st_size} bytes are too many for such a file", Place(name))
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InputError.at(f"not UTF-8 text (byte {error.start})", Place(name)) from None

@@ -8,6 +8,7 @@ from smoke_helpers import ROOT, config, dsgen
 
 from dsgen.cli import main
 from dsgen.errors import InputError
+from dsgen.smoke.decoders import default_decoder
 from dsgen.smoke.inputs import read_case
 
 MALFORMED = {
@@ -65,6 +66,12 @@ def test_auto_means_the_trainer(tmp_path: Path) -> None:
 def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "ds_config.json").write_text(json.dumps(config(1)))
     assert read_case(str(tmp_path)).name == str(tmp_path / "ds_config.json")
+    (tmp_path / "model.py").write_text("class MyModel: ...\n")
+    assert "MyModel" not in read_case(str(tmp_path)).decoder
+    assert "no Decoder" in read_case(str(tmp_path)).notes[-1]
+    source = default_decoder().replace("normal distribution", "NORMAL distribution")
+    (tmp_path / "model.py").write_text(source)
+    assert read_case(str(tmp_path)).decoder == source
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"no ds_config\.json"):
         read_case(str(tmp_path / "empty"))
