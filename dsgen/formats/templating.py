@@ -11,10 +11,12 @@ import math
 import re
 import shlex
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from dsgen.data import templates_dir
 from dsgen.errors import InputError, Place
@@ -103,12 +105,14 @@ def _only_quoted(value: object) -> object:
     )
 
 
+@cache
 def environment(templates: Path | None = None) -> jinja2.Environment:
     """The environment over the shipped templates, or over a user's folder first and the shipped ones behind it."""
     if templates is not None and not templates.is_dir():
         raise InputError.at("is not a folder of templates", Place(str(templates)))
     folders = [templates_dir()] if templates is None else [templates, templates_dir()]
-    env = jinja2.Environment(
+    # Sandboxed: a template that came with somebody's project may print values and do nothing else.
+    env = ImmutableSandboxedEnvironment(
         loader=jinja2.FileSystemLoader(folders),
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # nothing here is HTML; the filters quote for each file's own language

@@ -7,7 +7,7 @@ from dsgen.formats.decoder import decoder_source
 from dsgen.formats.deepspeed.case import Order
 from dsgen.formats.deepspeed.elsewhere import ATTENTION
 from dsgen.formats.deepspeed.trainer import arguments
-from dsgen.formats.hf_config import hf_config, model_type
+from dsgen.formats.hf_config import NO_SPECIAL_TOKENS, hf_config, model_type
 from dsgen.formats.templating import render
 from dsgen.shapes.tiny import tiny
 
@@ -49,7 +49,7 @@ def _trainer(order: Order, templates: Path | None) -> dict[str, str]:
     values = _values(order) | {
         "model_type": model_type(architecture),
         "real": hf_config(architecture),
-        "tiny": hf_config(tiny(architecture)),
+        "tiny": hf_config(tiny(architecture)) | NO_SPECIAL_TOKENS,
         "arguments": tuple(arguments(order)),
         "attention": ATTENTION[order.case.training.attention],
         "method": order.case.training.method,

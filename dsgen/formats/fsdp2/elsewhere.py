@@ -1,0 +1,54 @@
+"""What sharding.py alone cannot say, and where to say it instead."""
+
+from collections.abc import Iterator
+
+from dsgen.formats.fsdp2.order import Order
+from dsgen.formats.values import NotCarried
+
+
+def not_carried(order: Order) -> Iterator[NotCarried]:
+    """In the order in which a person would meet them; train.py does all of it."""
+    plan, training = order.plan, order.case.training
+    yield NotCarried(
+        "optimizer",
+        training.optimizer.type,
+        "make it after shard(model, mesh, blocks)",
+        "parameters are replaced by their shards; an optimizer made before trains what nobody uses",
+    )
+    yield NotCarried(
+        "micro_batch",
+        plan.micro_batch,
+        f"DataLoader(data, {plan.micro_batch}, sampler=DistributedSampler(data))",
+        "the ledger counts activations for it",
+    )
+    if plan.accumulation > 1:
+        call = "True" if plan.reduce_each_micro_batch else "last_micro_batch"
+        yield NotCarried(
+            "accumulation",
+            plan.accumulation,
+            f"model.set_requires_gradient_sync({call}) before each backward pass, and divide the loss",
+            "the loop counts micro-batches",
+        )
+    yield NotCarried(
+        "sequence_length",
+        order.sequence_length,
+        f"tokenize and pack to {order.sequence_length} tokens",
+        "the ledger counts activations and logits for this length",
+    )
+    if training.gradient_clipping:
+        yield NotCarried(
+            "gradient_clipping",
+            training.gradient_clipping,
+            f"torch.nn.utils.clip_grad_norm_(model.parameters(), {training.gradient_clipping!r})",
+            "clipping belongs to the step",
+        )
+    yield NotCarried("world_size", plan.world_size, _launch(order), "how many processes run is the launcher's to say")
+
+
+def _launch(order: Order) -> str:
+    plan = order.plan
+    nodes = -(-plan.world_size // plan.gpus_per_node)
+    per_node = min(plan.gpus_per_node, plan.world_size)
+    if nodes == 1:
+        return f"torchrun --standalone --nproc-per-node {per_node}"
+    return f"torchrun --nnodes {nodes} --nproc-per-node {per_node} --rdzv-backend c10d --rdzv-endpoint HOST:29500"

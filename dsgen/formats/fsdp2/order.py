@@ -1,0 +1,34 @@
+"""What the files of this format are written from."""
+
+from dataclasses import dataclass
+
+from dsgen.legality.values import Case
+from dsgen.plan import Plan
+from dsgen.shapes.values import Shapes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """A plan to write, and everything that a file may depend on."""
+
+    case: Case
+    sequence_length: int
+
+    @property
+    def plan(self) -> Plan:
+        return self.case.plan
+
+    @property
+    def shapes(self) -> Shapes:
+        return self.case.shapes
+
+    @property
+    def from_transformers(self) -> bool:
+        """Whether the model is a class of transformers, rather than the decoder that is written beside it."""
+        return self.case.target.loaded_by == "transformers"
+
+    @property
+    def shard_group(self) -> int | None:
+        """Ranks that share one copy, where these are not all: HSDP."""
+        group = self.plan.shard_group
+        return None if group == self.plan.world_size else group

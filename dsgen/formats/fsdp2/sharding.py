@@ -1,0 +1,59 @@
+"""sharding.py: the module with ``shard(model, mesh, blocks)``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from dsgen.formats.fsdp2.order import Order
+from dsgen.formats.templating import render
+
+TEMPLATE = "fsdp2/sharding.py.j2"
+_DTYPES = {"bf16": "torch.bfloat16", "fp16": "torch.float16"}
+
+
+def sharding(order: Order, templates: Path | None) -> str:
+    """The module's text; it knows the plan, and of the model only its name."""
+    plan = order.plan
+    offloads, prefetches = plan.offload_parameters == "cpu", _prefetches(order)
+    mixed = plan.precision != "fp32"
+    wanted = {
+        "CPUOffloadPolicy": offloads,
+        "FSDPModule": prefetches,
+        "MixedPrecisionPolicy": mixed,
+        "fully_shard": True,
+    }
+    values = {
+        "model": order.shapes.name,
+        "summary": tuple(_summary(order)),
+        "stage": plan.zero_stage,
+        "precision": plan.precision,
+        "dtype": _DTYPES.get(plan.precision),
+        "checkpointing": plan.checkpointing,
+        "selective": plan.checkpointing.kind == "selective",
+        "offload": offloads,
+        "prefetch": prefetches,
+        "shard_group": order.shard_group,
+        "imports": [name for name, used in wanted.items() if used],
+    }
+    return render(TEMPLATE, values, templates)
+
+
+def _prefetches(order: Order) -> bool:
+    """Whether to ask for the next layer's weights ahead of time in the forward pass.
+
+    FSDP2 issues a layer's gather when the CPU reaches that layer. The CPU is far ahead of the GPU, so the gather
+    hides behind the layer before, unless something makes the CPU wait in every layer. A router does: how many tokens
+    an expert gets (torch.where) is known only when the GPU has got there. In the backward pass FSDP2 asks one
+    layer ahead by itself (torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py:_backward_prefetch).
+    """
+    return order.shapes.architecture.moe is not None and order.plan.shards > 1
+
+
+def _summary(order: Order) -> Iterator[str]:
+    plan = order.plan
+    yield f"{plan.world_size} GPU{'s' if plan.world_size > 1 else ''}, ZeRO stage {plan.zero_stage}, {plan.precision}"
+    if order.shard_group is not None:
+        yield f"weights sharded over groups of {order.shard_group} GPUs, and replicated between groups (HSDP)"
+    if plan.checkpointing.kind != "none":
+        yield f"activation checkpointing: {plan.checkpointing}"
+    if plan.offload_parameters == "cpu":
+        yield "weights, gradients and optimizer states in host memory"

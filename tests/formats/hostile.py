@@ -1,0 +1,26 @@
+"""Strings that try to break out of whatever they are put into."""
+
+HOSTILE = {
+    "double quote": 'a"b',
+    "single quote": "a'b",
+    "both quotes": "a\"b'c",
+    "triple quotes": "a\"\"\"b'''c",
+    "backslash at the end": "a\\",
+    "newline": "a\nimport os",
+    "carriage return": "a\rimport os",
+    "template": "{{ 7 * 7 }}{% raw %}",
+    "template comment": "{# gone #}",
+    "C comment": "*/ /* // #",
+    "command substitution": "$(touch owned)`touch owned`${IFS}",
+    "end of a statement": '"; import os; x = "',
+    "JSON that goes on": '", "stage": 0, "x": "',
+    "line separators": "a\u2028b\u2029c\x85d",
+    "right-to-left": "a\u202eb",
+    "lone surrogate": "a\ud800b",
+    "astral": "a\U0001f600b",
+    "control characters": "a\x00\x1b[31mb",
+    "HTML": "<script>&amp;</script>",
+    "leading dash": "-rf /",
+    "blanks": "  a  b  ",
+    "empty": "",
+}
