@@ -63,11 +63,11 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A key that stands twice in one mapping; readers keep the last."""
+    """A key that stands more than once in one mapping: where first and where last, which is the one that counts."""
 
     path: Path
     first: Member
-    again: Member
+    last: Member
 
 
 class DocumentError(Exception):
@@ -145,7 +145,7 @@ class Document:
         return node
 
     def duplicates(self) -> Iterator[Duplicate]:
-        """Every key that stands twice in its mapping, in the order of the text."""
+        """Every key that stands more than once in its mapping."""
         if self.root is not None:
             yield from _duplicates(self.root, ())
 
@@ -163,12 +163,15 @@ def _step(node: Node | None, step: str | int) -> tuple[Node | None, Member | Non
 
 
 def _duplicates(node: Node, path: Path) -> Iterator[Duplicate]:
-    seen: dict[str, Member] = {}
-    for member in node.members or ():
-        here = (*path, member.key)
-        first = seen.setdefault(member.key, member)
-        if first is not member:
-            yield Duplicate(here, first, member)
-        yield from _duplicates(member.node, here)
+    members = node.members or ()
+    if len(members) > len(node.value if node.members else ()):
+        first: dict[str, Member] = {}
+        last: dict[str, Member] = {}
+        for member in members:
+            first.setdefault(member.key, member)
+            last[member.key] = member
+        yield from (Duplicate((*path, key), first[key], last[key]) for key in first if first[key] is not last[key])
+    for member in members:
+        yield from _duplicates(member.node, (*path, member.key))
     for index, item in enumerate(node.items or ()):
         yield from _duplicates(item, (*path, index))

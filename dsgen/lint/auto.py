@@ -23,9 +23,12 @@ def fate_of_auto(
     who = f"{loader} does not fill {name!r} in" if loader else f"no loader fills {name!r} in"
     if loader == "deepspeed":
         who = f'DeepSpeed itself does not know the word "auto" ({name!r})'
+    if not target.since(sch.facts(words).get("truthy", "0")):
+        message = f"{who}: {target.library} takes any text for true, so {path[0]} is ON"
+        return error(path, message, help="write true or false")
     if loader == "accelerate":
         return error(path, f'{who}: accelerate raises at an "auto" it has no value for', help=_write(words, path))
-    if sch.is_pydantic(parent):
+    if sch.is_pydantic(parent, target.deepspeed):
         return _dropped(words, path, who, target)
     if loader is None:
         return info(path, f'{who}: the text "auto" reaches DeepSpeed', help=_write(words, path))
@@ -34,9 +37,6 @@ def fate_of_auto(
 
 def _dropped(words: Mapping[str, Any], path: tuple[str, ...], who: str, target: LintTarget) -> Mark:
     default = words.get("default")
-    if path in (("fp16", "enabled"), ("bf16", "enabled")) and not target.since("0.17.1"):
-        message = f"{who}: {target.library} takes the text for true, so {path[0]} is ON"
-        return error(path, message, help="write true or false")
     message = f"{who}: {target.library} drops it and uses the default, {_shown(default)}"
     if path == ("zero_optimization", "stage"):
         message += ": ZeRO is OFF"

@@ -1,6 +1,6 @@
 """A DeepSpeed config file as rules see it: values by path. Places and edits are for the runner."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsgen.documents import edits as edit
 from dsgen.documents.document import Document, DocumentError, Path, Range, Span
@@ -10,7 +10,9 @@ from dsgen.documents.source import decode
 from dsgen.lint.finding import Edit, Fix
 from dsgen.lint.mark import Change, On, Step
 from dsgen.lint.target import LintTarget
-from dsgen.target import Loader
+
+if TYPE_CHECKING:
+    from dsgen.target import Loader
 
 
 class ConfigFile:
@@ -102,7 +104,7 @@ def _merged(steps: tuple[Step, ...]) -> list[Step]:
     return [*(Step("remove", (*parent, keys[0]), keys) for parent, keys in removed.items()), *others]
 
 
-def read_config(data: bytes, loaded_by: Loader | None) -> ConfigFile:
+def read_config(data: bytes, loaded_by: "Loader | None") -> ConfigFile:
     """Reads a file in the dialect of who loads it: DeepSpeed takes HJSON, transformers and accelerate plain JSON."""
     text = ""
     try:

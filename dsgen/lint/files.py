@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dsgen.documents.source import MAX_BYTES
 from dsgen.errors import InputError, Place
-from dsgen.lint.kinds import KINDS, Kind, kind_of
+from dsgen.lint.kinds import KINDS, Kind, kind_of, kind_of_named
 
 # Nobody's own configs lie there.
 _PASSED_OVER = {"node_modules", "__pycache__", "site-packages", "venv", "build", "dist"}
@@ -37,7 +37,7 @@ def sources(paths: list[str]) -> Iterator[Source]:
 
 
 def _named(path: str) -> Iterator[Source]:
-    kind = kind_of(path)
+    kind = kind_of_named(path)
     if kind is None:
         suffixes = ", ".join(suffix for known in KINDS for suffix in known.suffixes)
         raise InputError.at("dsgen lint has no rules for this kind of file", Place(path), help=f"it reads {suffixes}")

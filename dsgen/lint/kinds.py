@@ -60,6 +60,15 @@ def _is_deepspeed(text: str) -> bool:
 KINDS = (Kind("deepspeed", (".json", ".hjson"), _is_deepspeed, "dsgen.lint.config_file:read_file"),)
 
 
+# Files of other kinds, for which there are no rules (yet).
+_OTHERS = (".yaml", ".yml", ".toml", ".py", ".ini", ".sh")
+
+
 def kind_of(name: str) -> Kind | None:
     """The kind that a file's name tells."""
     return next((kind for kind in KINDS if name.lower().endswith(kind.suffixes)), None)
+
+
+def kind_of_named(name: str) -> Kind | None:
+    """The kind of a file that the user names: without a telling suffix it is taken for a DeepSpeed config."""
+    return kind_of(name) or (None if name.lower().endswith(_OTHERS) else KINDS[0])

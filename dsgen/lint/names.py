@@ -1,13 +1,17 @@
 """The key that was meant: right names near a wrong one."""
 
+import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 # From this likeness on (or from _PART, where letters are only left out) a wrong key is taken for a slip of the pen, for
 # which the writer would want to be stopped.
 _SLIP = 0.9
 _PART = 0.8
 _RESEMBLES = 0.6
-_NOTES = ("comment", "comments", "note", "notes", "description")
+
+COMMENT = r"^(?:[_#$]|//)|^(?:comment|note|description)s?$"
+"""Keys by which people leave notes in JSON, as a pattern that JSON Schema takes as well."""
 
 
 def closest(name: str, known: Iterable[str]) -> tuple[str, bool] | None:
@@ -15,21 +19,25 @@ def closest(name: str, known: Iterable[str]) -> tuple[str, bool] | None:
     from difflib import SequenceMatcher  # late: most files hold no unknown key
 
     plain = _plain(name)
+    matcher = SequenceMatcher(None, "", plain)
     best, likeness = None, 0.0
     for candidate in known:
         other = _plain(candidate)
         if plain == other:
             return candidate, True
-        ratio = SequenceMatcher(None, plain, other).ratio()
-        if ratio > likeness:
-            best, likeness = candidate, ratio
-    if best is None or likeness < _RESEMBLES:
+        matcher.set_seq1(other)
+        # The quick ratios are upper bounds: they spare the real one for all but a few names.
+        floor = max(likeness, _RESEMBLES)
+        if matcher.real_quick_ratio() > floor and matcher.quick_ratio() > floor and matcher.ratio() > floor:
+            best, likeness = candidate, matcher.ratio()
+    if best is None:
         return None
     other = _plain(best)
     slip = likeness >= _SLIP and abs(len(plain) - len(other)) <= 2
     return best, slip or (likeness >= _PART and plain in other)
 
 
+@lru_cache(maxsize=1024)
 def _plain(name: str) -> str:
     """Letters and digits only, British spelling folded."""
     letters = "".join(char for char in name.lower() if char.isalnum())
@@ -37,11 +45,5 @@ def _plain(name: str) -> str:
 
 
 def is_comment(key: str) -> bool:
-    """Keys by which people leave notes in JSON."""
-    return key.startswith(("_", "//", "#", "$")) or key.lower() in (
-        "comment",
-        "comments",
-        "note",
-        "notes",
-        "description",
-    )
+    """Whether a key is one by which people leave notes in JSON."""
+    return re.search(COMMENT, key) is not None

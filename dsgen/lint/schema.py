@@ -11,9 +11,11 @@ Each key of ``schemas/deepspeed.schema.json`` is plain JSON Schema plus one ``x-
 ``feature``               that nothing is done there matters: people count on it
 ``auto``                  loaders that fill "auto" in; others leave the word
 ``dead``                  nothing reads it: why
+``no_bool``               first version that takes no true or false for this number
 ``otherwise``             what happens at another value than those of the enum, where it is not refused
 ``unknown``               of an object: whether an unknown neighbour is refused or ignored, by version
-``reader``                of an object: pydantic (converts "2" to 2, drops "auto") or plain dictionary look-ups
+``truthy``                first version that reads text as what it says; before, any text was true
+``reader``                of an object, by version: pydantic (converts "2" to 2, drops "auto") or plain look-ups
 ``variants``              of an object: which schema one key has, by the value of another
 """
 
@@ -84,15 +86,20 @@ def refuses_unknown(schema: Schema, version: Version) -> bool:
     return bool(by_version(facts(schema).get("unknown", {"0": "ignored"}), version) == "refused")
 
 
-def is_pydantic(schema: Schema) -> bool:
+def is_pydantic(schema: Schema, version: Version) -> bool:
     """Whether pydantic reads this object."""
-    return facts(schema).get("reader") == "pydantic"
+    return bool(by_version(facts(schema).get("reader", {"0": "plain"}), version) == "pydantic")
 
 
 def types(schema: Schema) -> tuple[str, ...]:
     """The types that a schema names; empty: any."""
     named = schema.get("type", ())
     return (named,) if isinstance(named, str) else tuple(named)
+
+
+def takes_any_text(words: Mapping[str, Any]) -> bool:
+    """Whether any text is a right value, so that "auto" is one text among others."""
+    return "string" in types(words) and "enum" not in words
 
 
 def variant(schema: Schema, value: Mapping[str, Any]) -> tuple[str, Schema] | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dsgen.lint import schema as sch
+from dsgen.lint import versions
 from dsgen.lint.coerce import REFUSED, by_pydantic, is_of, json_type
 from dsgen.lint.mark import Mark, error, info, replace, warning
 from dsgen.lint.slip import Kind
@@ -37,7 +38,7 @@ def check_value(
 ) -> Outcome:
     """The kind of mistake and its mark, or twice None."""
     types = sch.types(words)
-    pydantic = sch.is_pydantic(parent) or sch.is_pydantic(words)
+    pydantic = sch.is_pydantic(parent, target.deepspeed)
     if not is_of(value, types):
         return _wrong_type(value, words, pydantic, path, target)
     if isinstance(value, float) and not math.isfinite(value):
@@ -60,7 +61,13 @@ def _wrong_type(
         return "wrong-type", warning(
             path, f"{name}: {_shown(value)} is a form of old times, read as {stage}", help='write {"stage": 1}'
         )
+    if isinstance(value, str) and not target.since(sch.facts(words).get("truthy", "0")):
+        make = error if value.lower() in ("false", "no", "off", "0", "") else warning
+        message = f"{found}; {target.library} takes any text for true"
+        return "wrong-type", make(path, message, help=_instead(value, types))
     made = by_pydantic(value, types, target.since(_MODERN)) if pydantic else _by_plain_code(value, types)
+    if isinstance(value, bool) and target.since(sch.facts(words).get("no_bool", versions.NEVER)):
+        made = REFUSED
     if made is REFUSED:
         return "wrong-type", error(path, f"{found}: {target.library} raises", help=_instead(value, types))
     ranged = _range(made, value, words, path, target)

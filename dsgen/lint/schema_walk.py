@@ -1,5 +1,6 @@
 """Walks a config along the schema: unknown, removed, renamed and dead keys, wrong types and values, for one version."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,12 +17,12 @@ from dsgen.lint.target import LintTarget
 Keys = tuple[str, ...]
 
 
-def slips(file: ConfigFile, target: LintTarget, kind: Kind) -> Iterator[Mark]:
-    """Marks of one kind; the walk itself is done once per file."""
+def slips(file: ConfigFile, target: LintTarget, *kinds: Kind) -> Iterator[Mark]:
+    """Marks of these kinds; the walk itself is done once per file."""
     key = ("slips", target)
     if key not in file.memo:
         file.memo[key] = tuple(walk(file.section(), target))
-    yield from (slip.mark for slip in file.memo[key] if slip.kind == kind)
+    yield from (slip.mark for slip in file.memo[key] if slip.kind in kinds)
 
 
 def walk(config: Mapping[str, Any], target: LintTarget) -> Iterator[Slip]:
@@ -51,7 +52,7 @@ def _object(value: Mapping[str, Any], schema: sch.Schema, path: Keys, target: Li
 
 def _value(value: Any, schema: sch.Schema, parent: sch.Schema, path: Keys, target: LintTarget) -> Iterator[Slip]:
     words = sch.keywords(schema, target.deepspeed)
-    if value == "auto" and not _takes_any_text(words) and "auto" not in words.get("enum", ()):
+    if value == "auto" and not sch.takes_any_text(words) and "auto" not in words.get("enum", ()):
         mark = fate_of_auto(words, parent, path, target)
         if mark:
             yield Slip("auto-that-nobody-fills", mark)
@@ -69,14 +70,11 @@ def _value(value: Any, schema: sch.Schema, parent: sch.Schema, path: Keys, targe
                 yield Slip(kind, mark)
 
 
-def _takes_any_text(words: Mapping[str, Any]) -> bool:
-    return "string" in sch.types(words) and "enum" not in words
-
-
 def _unknown(
     key: str, mapping: Mapping[str, Any], schema: sch.Schema, path: Keys, target: LintTarget
 ) -> Iterator[Slip]:
-    refused = sch.refuses_unknown(schema, target.deepspeed)
+    # pydantic sections drop every "auto" before they look at the keys.
+    refused = sch.refuses_unknown(schema, target.deepspeed) and mapping[key] != "auto"
     if not refused and is_comment(key):
         return
     known = sch.properties(schema, mapping)
@@ -88,6 +86,8 @@ def _unknown(
     homes = [home for home in sch.places_of_keys().get(key, ()) if home != path]
     if near and near[1]:
         change = rename(f"rename it to {near[0]!r}", here, near[0], safe=False)
+        if not refused:
+            message += f": {_as_if_absent(near[0], sch.keywords(known[near[0]], target.deepspeed))}"
         yield Slip("unknown-key", error(here, message, help=f"did you mean {near[0]!r}?", on="key", fix=change))
     elif 1 <= len(homes) <= 2:
         # What a section of the file was meant to say is not said: the run is another one than was written down.
@@ -97,6 +97,13 @@ def _unknown(
     else:
         help = f"did you mean {near[0]!r}?" if near else "remove it, or move it to the file that reads it"
         yield Slip("unknown-key", (error if refused else warning)(here, message, help=help, on="key"))
+
+
+def _as_if_absent(key: str, words: Mapping[str, Any]) -> str:
+    if key == "zero_optimization":
+        return "ZeRO is off (stage 0)"
+    default = words.get("default")
+    return f"{key} stays {json.dumps(default)}" if default is not None else f"{key} is not set"
 
 
 def _out_of_its_versions(schema: sch.Schema, parent: sch.Schema, path: Keys, target: LintTarget) -> Iterator[Slip]:
@@ -143,11 +150,11 @@ def _spelling(value: Mapping[str, Any], key: str, schema: sch.Schema, path: Keys
         message = f"{key!r} is an old name; {target.library} still reads it, with a warning"
         if "renamed_to" not in facts:
             message = f"{key!r} is an old key: {target.library} warns and drops its value"
-        yield Slip("renamed-key", info(path, message, help=f"write {facts.get('instead', repr(other))}", on="key"))
+        yield Slip("old-key", info(path, message, help=f"write {facts.get('instead', repr(other))}", on="key"))
     removed = facts.get("until")
     if removed and "renamed_to" not in facts:
         message = f"{key!r} works in {target.library} and was removed in {removed}"
         make = warning if facts.get("then") == "refused" else info
-        yield Slip("removed-key", make(path, message, help=_instead(facts), on="key"))
+        yield Slip("key-removed-later", make(path, message, help=_instead(facts), on="key"))
     if "dead" in facts:
         yield Slip("dead-key", info(path, f"{key!r} does nothing: {facts['dead']}", help="remove it", on="key"))

@@ -1,9 +1,12 @@
 """What a linted file is meant for. Unlike a written file's target it may be unknown, and unknown is not guessed."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dsgen.lint import versions
-from dsgen.target import Loader
+
+if TYPE_CHECKING:  # it brings the whole spec along, which a lint does not need
+    from dsgen.target import Loader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +17,7 @@ class LintTarget:
     """The version whose rules apply: the stated one, else the newest that dsgen knows."""
     stated: bool
     """Whether the DeepSpeed version was stated."""
-    loaded_by: Loader | None = None
+    loaded_by: "Loader | None" = None
     world_size: int | None = None
     gpus_per_node: int | None = None
 
@@ -31,7 +34,7 @@ class LintTarget:
 
 def make_target(
     deepspeed: str | None = None,
-    loaded_by: Loader | None = None,
+    loaded_by: "Loader | None" = None,
     world_size: int | None = None,
     gpus_per_node: int | None = None,
 ) -> LintTarget:

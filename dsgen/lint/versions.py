@@ -5,6 +5,9 @@ from dsgen.facts.versions import version_key
 
 Version = tuple[int, ...]
 
+NEVER = "9999"
+"""A bound that no version reaches."""
+
 
 def parse(text: str) -> Version:
     """The version that a flag or a table names.

@@ -23,7 +23,7 @@ def test_the_last_of_two_equal_keys_counts() -> None:
     assert node.value == 3
     (duplicate,) = DOCUMENT.duplicates()
     assert duplicate.path == ("a",)
-    assert (duplicate.first.key_start, duplicate.again.key_start) == (TEXT.index('"a"'), TEXT.rindex('"a"'))
+    assert (duplicate.first.key_start, duplicate.last.key_start) == (TEXT.index('"a"'), TEXT.rindex('"a"'))
 
 
 def test_paths_go_through_arrays() -> None:

@@ -31,7 +31,7 @@ def duplicate_key(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     ```
     """
     for duplicate in file.document.duplicates():
-        again, first = duplicate.again, duplicate.first
+        again, first = duplicate.last, duplicate.first
         strict = target.loaded_by not in ("transformers", "accelerate")
         lot = "DeepSpeed raises at it" if strict else f"{target.loaded_by} takes the last one without a word"
         yield (error if strict else warning)(

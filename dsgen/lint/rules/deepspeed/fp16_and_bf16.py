@@ -21,7 +21,7 @@ def fp16_and_bf16(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     {"train_batch_size": 8, "fp16": {"enabled": true}, "bf16": {"enabled": true}}
     ```
 
-    ```json bad --deepspeed 0.16.4
+    ```json bad --deepspeed 0.16.4 also=DS111
     {"train_batch_size": 8, "fp16": {"enabled": "false"}, "bf16": {"enabled": true}}
     ```
 

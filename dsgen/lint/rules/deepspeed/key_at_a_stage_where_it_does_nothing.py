@@ -7,13 +7,14 @@ from dsgen.lint.mark import Mark, info, warning
 from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
-# Offload has rules of its own, which say more.
+# These have rules of their own, which say more.
 _OWN_RULES = {
     ("offload_param",),
     ("offload_optimizer",),
     ("cpu_offload",),
     ("cpu_offload_param",),
     ("zenflow",),
+    ("compute_grad_norm",),
     ("offload_optimizer", "ratio"),
 }
 

@@ -26,4 +26,4 @@ def removed_key(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     {"train_batch_size": 8, "torch_autocast": {"enabled": true, "dtype": "bfloat16"}}
     ```
     """
-    yield from slips(file, target, "removed-key")
+    yield from slips(file, target, "removed-key", "key-removed-later")

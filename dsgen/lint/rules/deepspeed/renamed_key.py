@@ -30,4 +30,4 @@ def renamed_key(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     {"train_batch_size": 8, "aio": {"thread_count": 4}}
     ```
     """
-    yield from slips(file, target, "renamed-key")
+    yield from slips(file, target, "renamed-key", "old-key")

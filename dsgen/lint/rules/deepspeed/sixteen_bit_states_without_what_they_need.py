@@ -1,0 +1,53 @@
+from collections.abc import Iterator
+
+from dsgen.lint import schema as sch
+from dsgen.lint.config_file import ConfigFile
+from dsgen.lint.effective import stage
+from dsgen.lint.mark import Mark, error
+from dsgen.lint.rule import rule
+from dsgen.lint.target import LintTarget
+
+_KEYS = (
+    ("fp16", "fp16_master_weights_and_grads"),
+    ("bf16", "bf16_master_weights_and_grads"),
+    ("bf16", "bf16_optimizer_states"),
+)
+
+
+@rule("DS407", kinds=("deepspeed",), source="deepspeed/runtime/config.py:_do_error_check")
+def sixteen_bit_states_without_what_they_need(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
+    """Master weights or optimizer states in 16 bits where DeepSpeed does not support them.
+
+    fp16_master_weights_and_grads and bf16_master_weights_and_grads need ZeRO stage 1, 2 or 3 (fp16 exactly stage 2
+    before 0.18.3); bf16_optimizer_states needs bf16_master_weights_and_grads as well.
+
+    ```json bad --deepspeed 0.19.8
+    {"train_batch_size": 8, "bf16": {"enabled": true, "bf16_master_weights_and_grads": true}}
+    ```
+
+    ```json bad --deepspeed 0.19.8
+    {"train_batch_size": 8, "zero_optimization": {"stage": 1}, "bf16": {"enabled": true, "bf16_optimizer_states": true}}
+    ```
+
+    ```json good --deepspeed 0.19.8
+    {"train_batch_size": 8, "zero_optimization": {"stage": 1}, "bf16": {"enabled": true,
+     "bf16_master_weights_and_grads": true, "bf16_optimizer_states": true}}
+    ```
+    """
+    in_force = stage(file, target)
+    for section, key in _KEYS:
+        if file.get(section, key) is not True or in_force is None or not _exists(section, key, target):
+            continue
+        allowed = (2,) if section == "fp16" and not target.since("0.18.3") else (1, 2, 3)
+        if in_force not in allowed:
+            stages = ", ".join(map(str, allowed))
+            message = f"{key} needs ZeRO stage {stages}; at stage {in_force} {target.library} raises"
+            yield error((section, key), message, on="key")
+        elif key == "bf16_optimizer_states" and file.get("bf16", "bf16_master_weights_and_grads") is not True:
+            message = f"{key} needs bf16_master_weights_and_grads: {target.library} raises"
+            yield error((section, key), message, help='write "bf16_master_weights_and_grads": true', on="key")
+
+
+def _exists(section: str, key: str, target: LintTarget) -> bool:
+    schema = sch.deepspeed_schema()["properties"][section]["properties"][key]
+    return sch.exists(schema, target.deepspeed)

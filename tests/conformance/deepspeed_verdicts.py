@@ -1,0 +1,31 @@
+"""Own process: what the installed DeepSpeed says to a JSON list of configs: a list of null or its words."""
+
+import contextlib
+import io
+import json
+import logging
+import sys
+from typing import Any
+
+
+def verdict(parse: Any, config: dict[str, Any]) -> str | None:
+    """None where the config is accepted, else what was raised."""
+    try:
+        parse(config)
+    except BaseException as error:  # pydantic, asserts, TypeErrors: whatever a user would see
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def main() -> None:
+    out = sys.stdout
+    with contextlib.redirect_stdout(io.StringIO()):
+        from deepspeed.runtime.config import DeepSpeedConfig
+
+        logging.disable(logging.CRITICAL)
+        verdicts = [verdict(DeepSpeedConfig, config) for config in json.load(sys.stdin)]
+    json.dump(verdicts, out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Every rule's docstring is its page and its test: bad is found, good and fixed are clean, fix(bad) is fixed."""
+
+import re
+import shlex
+from dataclasses import dataclass
+
+import pytest
+from deepspeed_configs import lint
+
+from dsgen.documents.hjson_text import read_hjson
+from dsgen.lint.finding import Finding
+from dsgen.lint.fixing import fixed
+from dsgen.lint.rule import Rule, rules_for
+from dsgen.lint.target import LintTarget, make_target
+
+_BLOCK = re.compile(r"^ *```json (?P<head>[^\n]+)\n(?P<text>.*?)^ *```", re.MULTILINE | re.DOTALL)
+RULES = rules_for("deepspeed")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One example of a page; its head is ``bad``, ``good`` or ``fixed``, then ``also=CODE`` and flags."""
+
+    kind: str
+    flags: tuple[str, ...]
+    text: str
+    also: frozenset[str]
+    """Codes of other mistakes that the example cannot do without."""
+
+    @property
+    def target(self) -> LintTarget:
+        given = dict(zip(self.flags[::2], self.flags[1::2], strict=True))
+        assert given.keys() <= {"--deepspeed", "--loaded-by", "--world-size", "--gpus-per-node"}
+        return make_target(
+            given.get("--deepspeed"),
+            given.get("--loaded-by"),  # type: ignore[arg-type]
+            int(given["--world-size"]) if "--world-size" in given else None,
+            int(given["--gpus-per-node"]) if "--gpus-per-node" in given else None,
+        )
+
+
+def blocks(rule: Rule) -> list[Block]:
+    found = []
+    for match in _BLOCK.finditer(rule.page):
+        kind, *flags = shlex.split(match["head"])
+        also = frozenset(word.removeprefix("also=") for word in flags if word.startswith("also="))
+        found.append(Block(kind, tuple(word for word in flags if "=" not in word), match["text"], also))
+    return found
+
+
+def shown(findings: list[Finding]) -> list[str]:
+    return [f"{finding.code} {finding.message}" for finding in findings]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_page(rule: Rule) -> None:
+    examples = blocks(rule)
+    kinds = [block.kind for block in examples]
+    assert "bad" in kinds
+    assert "good" in kinds
+    assert set(kinds) <= {"bad", "fixed", "good"}
+    bad = examples[0]
+    for block in examples:
+        findings = lint(block.text, block.target)
+        codes = {finding.code for finding in findings}
+        if block.kind == "bad":
+            assert codes == {rule.code, *block.also}, shown(findings)
+            bad = block
+            continue
+        assert codes == set(), shown(findings)
+        if block.kind == "fixed":
+            fixes = [finding.fix for finding in lint(bad.text, bad.target) if finding.fix]
+            assert fixes
+            cured = fixed(bad.text, fixes)
+            assert read_hjson(cured).value == read_hjson(block.text).value
+            assert "".join(cured.split()) == "".join(block.text.split())
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_form(rule: Rule) -> None:
+    assert re.fullmatch(r"DS[1-8]\d\d", rule.code)
+    assert rule.name == rule.check.__module__.rpartition(".")[2].replace("_", "-"), "the file is named for the mistake"
+    assert rule.source
+    first = rule.page.splitlines()[0]
+    assert first.endswith((".", ":")) or first == first.rstrip()
+    assert rule.page.count("```") % 2 == 0
+
+
+def test_every_fix_leaves_nothing_to_find_and_is_done_once() -> None:
+    for rule in RULES:
+        for block in blocks(rule):
+            fixes = [finding.fix for finding in lint(block.text, block.target) if finding.fix]
+            cured = fixed(block.text, fixes)
+            again = [finding.fix for finding in lint(cured, block.target) if finding.fix]
+            assert fixed(cured, again) == cured, rule.code
+
+
+def test_codes_and_names_are_unique() -> None:
+    assert len(RULES) >= 30
+    assert len({rule.name for rule in RULES}) == len({rule.code for rule in RULES}) == len(RULES)
