@@ -115,6 +115,6 @@ def read_config(data: bytes, loaded_by: "Loader | None") -> ConfigFile:
         return ConfigFile(Document(text, problem=problem))
 
 
-def read_file(data: bytes, target: LintTarget) -> ConfigFile:
+def read_file(data: bytes, target: LintTarget, _name: str = "") -> ConfigFile:
     """Reads a file for whoever the target says loads it."""
     return read_config(data, target.loaded_by)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dsgen.documents.source import MAX_BYTES
 from dsgen.errors import InputError, Place
 from dsgen.lint.kinds import KINDS, Kind, kind_of, kind_of_named
 
@@ -42,15 +41,15 @@ def _named(path: str) -> Iterator[Source]:
         suffixes = ", ".join(suffix for known in KINDS for suffix in known.suffixes)
         raise InputError.at("dsgen lint has no rules for this kind of file", Place(path), help=f"it reads {suffixes}")
     try:
-        yield Source(path, _read(path), kind)
+        yield Source(path, _read(path, kind), kind)
     except OSError as error:
         raise InputError.at(f"cannot be read: {error.strerror or error}", Place(path)) from None
 
 
-def _read(path: str | Path) -> bytes:
+def _read(path: str | Path, kind: Kind) -> bytes:
     # One byte beyond the bound tells a file that is too large; its rest is never read.
     with open(path, "rb") as file:
-        return file.read(MAX_BYTES + 1)
+        return file.read(kind.most_bytes + 1)
 
 
 def _in_folder(folder: str) -> Iterator[Source]:
@@ -65,9 +64,9 @@ def _in_folder(folder: str) -> Iterator[Source]:
 
 def _ours(path: Path, kind: Kind) -> Source | None:
     try:
-        if not path.is_file() or path.stat().st_size > MAX_BYTES:
+        if not path.is_file() or path.stat().st_size > kind.most_bytes:
             return None
-        data = _read(path)
+        data = _read(path, kind)
     except OSError:
         return None
     return Source(str(path), data, kind) if kind.in_folders(data.decode(errors="replace")) else None

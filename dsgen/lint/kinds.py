@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from dsgen.documents.document import Range
+from dsgen.documents.source import MAX_BYTES
 from dsgen.lint.finding import Fix
 from dsgen.lint.mark import Change, On
 from dsgen.lint.target import LintTarget
@@ -35,12 +36,14 @@ class Kind:
     in_folders: Callable[[str], bool]
     """Whether a text found in a folder (not named by the user) is one of this kind."""
     reader: str
-    """``module:function`` with (bytes, target) -> Readable; imported when the first such file comes."""
+    """``module:function`` with (bytes, target, name) -> Readable; imported when the first such file comes."""
+    most_bytes: int = MAX_BYTES
+    """Larger files are not read."""
 
-    def read(self, data: bytes, target: LintTarget) -> Readable:
-        """Reads one file."""
+    def read(self, data: bytes, target: LintTarget, name: str) -> Readable:
+        """Reads one file; by its name what lies beside it can be found."""
         module, _, function = self.reader.partition(":")
-        file: Readable = getattr(import_module(module), function)(data, target)
+        file: Readable = getattr(import_module(module), function)(data, target, name)
         return file
 
 
@@ -57,11 +60,26 @@ def _is_deepspeed(text: str) -> bool:
     return bool(_DEEPSPEED_KEY.search(text)) and not _FOREIGN_KEY.search(text)
 
 
-KINDS = (Kind("deepspeed", (".json", ".hjson"), _is_deepspeed, "dsgen.lint.config_file:read_file"),)
+# Code that drives training itself, or hands it to a trainer.
+_TRAINING_LIBRARY = re.compile(r"^\s*(?:import|from)\s+(?:torch|deepspeed|accelerate|transformers|trl)\b", re.MULTILINE)
+_TRAINING = re.compile(
+    r"\.backward\(|DistributedDataParallel|FullyShardedDataParallel|\bfully_shard\b|deepspeed\.initialize"
+    r"|\bAccelerator\(|TrainingArguments\(|\bSFTConfig\("
+)
+
+
+def _is_training_code(text: str) -> bool:
+    return bool(_TRAINING_LIBRARY.search(text)) and bool(_TRAINING.search(text))
+
+
+KINDS = (
+    Kind("deepspeed", (".json", ".hjson"), _is_deepspeed, "dsgen.lint.config_file:read_file"),
+    Kind("python", (".py",), _is_training_code, "dsgen.lint.python.read:read_python", 4 << 20),
+)
 
 
 # Files of other kinds, for which there are no rules (yet).
-_OTHERS = (".yaml", ".yml", ".toml", ".py", ".ini", ".sh")
+_OTHERS = (".yaml", ".yml", ".toml", ".ini", ".sh")
 
 
 def kind_of(name: str) -> Kind | None:

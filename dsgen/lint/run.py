@@ -13,7 +13,7 @@ from dsgen.lint.target import LintTarget
 
 def lint_bytes(name: str, data: bytes, kind: Kind, target: LintTarget) -> list[Finding]:
     """Every finding in one file, in the order of its text."""
-    file = kind.read(data, target)
+    file = kind.read(data, target, name)
     found = {_key(finding): finding for rule in rules_for(kind.name) for finding in _run(rule, name, file, target)}
     return sorted(found.values(), key=lambda finding: (finding.range, finding.code))
 
