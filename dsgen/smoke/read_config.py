@@ -57,7 +57,7 @@ def _refuse_duplicates(document: Document, name: str, lines: Lines) -> None:
         Problem(
             f"{'.'.join(str(part) for part in duplicate.path)} stands here again, first in line "
             f"{lines.place(duplicate.first.key_start)[0]}; DeepSpeed refuses a file with duplicate keys",
-            Place(name, *lines.place(duplicate.again.key_start)),
+            Place(name, *lines.place(duplicate.last.key_start)),
             "remove one of the two",
         )
         for duplicate in document.duplicates()
