@@ -13,8 +13,8 @@ class Step:
     """One step of a change, in terms of values; the file turns it into edits."""
 
     action: Literal["remove", "replace", "rename", "insert"]
-    path: tuple[str | int, ...]
-    """The member that is removed, replaced, renamed or added."""
+    path: Any
+    """The member that is removed, replaced, renamed or added; in Python the node that a text replaces."""
     value: Any = None
     """The new value, or the new key of a rename."""
 
