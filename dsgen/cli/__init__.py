@@ -18,7 +18,7 @@ COMMANDS = {
     "plan": "decide how to train, and say why",
     "build": "write the config (or a folder with script and launchers) of the decided plan",
     "smoke": "run a config for a few real steps",
-    "lint": "find mistakes in DeepSpeed configs",
+    "lint": "find mistakes in DeepSpeed configs and in training code",
     "show": "list the models, GPUs and nodes that dsgen knows",
 }
 

@@ -47,17 +47,29 @@ class Kind:
         return file
 
 
-# Keys that a DeepSpeed config has at its top level, and keys of files that hold such a config inside.
-_DEEPSPEED_KEY = re.compile(
-    r"""^\s*\{?\s*["']?(?:zero_optimization|train_micro_batch_size_per_gpu|train_batch_size|steps_per_print"""
-    r"""|gradient_accumulation_steps|zero_allow_untested_optimizer)["']?\s*:""",
-    re.MULTILINE,
-)
-_FOREIGN_KEY = re.compile(r'"(?:compute_environment|distributed_type|model_type|output_dir|deepspeed)"\s*:')
+# Keys that a DeepSpeed config has at its top level, and those of files that hold such a config inside.
+_OURS = ("zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size", "zero_allow_untested_optimizer")
+_FOREIGN = {
+    *("compute_environment", "distributed_type"),  # accelerate
+    *("model_type", "output_dir", "deepspeed", "deepspeed_config"),  # models and trainers
+    *("num_layers", "num-layers", "pipe_parallel_size", "pipe-parallel-size"),  # GPT-NeoX, which mixes both
+}
+_OUR_KEY = re.compile(rf"(?:{'|'.join(_OURS)})[\"']?\s*:")
+_OUR_KEY_ON_TOP = re.compile(rf"^\s?\s?\s?\s?\{{?\s*[\"']?{_OUR_KEY.pattern}", re.MULTILINE)
 
 
 def _is_deepspeed(text: str) -> bool:
-    return bool(_DEEPSPEED_KEY.search(text)) and not _FOREIGN_KEY.search(text)
+    if not _OUR_KEY.search(text):
+        return False
+    from dsgen.documents.document import DocumentError
+    from dsgen.documents.hjson_text import read_hjson
+
+    try:
+        keys = set(read_hjson(text).value)
+    except (DocumentError, TypeError):
+        # Broken, or no object: then what stands at the margin has to tell.
+        return bool(_OUR_KEY_ON_TOP.search(text)) and not any(f'"{key}"' in text for key in _FOREIGN)
+    return bool(keys & set(_OURS)) and not keys & _FOREIGN
 
 
 # Code that drives training itself, or hands it to a trainer.

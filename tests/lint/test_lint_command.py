@@ -130,10 +130,13 @@ def test_a_folder_is_searched_for_what_looks_like_ours(tmp_path: Path, capsys: p
     ours = {
         "a.json": BROKEN,
         "deep/er/b.json": '{"zero_optimization": {"stage": 9}',
-        "c.hjson": "fp16: {}\nsteps_per_print: 0",
+        "c.hjson": "fp16: {}\ntrain_batch_size: 0",
     }
+    ours["one_line.json"] = '{"fp16": {"enabled": 3}, "gradient_clipping": "1", "train_batch_size": 1}'
     others = {
         "package.json": '{"name": "x"}',
+        "nested.json": '{"train": {\n    "train_batch_size": 0}}',
+        "listed.json": '[{"train_batch_size": 0}]',
         "trainer.json": '{"deepspeed": {"zero_optimization": {"stage": 9}}}',
         "accelerate.json": '{"compute_environment": "LOCAL_MACHINE", "train_batch_size": 0}',
         "node_modules/d.json": BROKEN,
