@@ -93,6 +93,8 @@ class Plan:
     overlap_comm: bool | None = None
     """Reduce gradients while the backward pass runs; None: DeepSpeed's default, at stage 3 only."""
     swap: Swap = Swap()
+    reduce_each_micro_batch: bool = False
+    """FSDP2 with accumulation: gradients are reduced after every micro-batch, rather than kept whole until the last."""
 
     @property
     def overlaps(self) -> bool:
