@@ -8,6 +8,8 @@ from math import ceil
 
 from dsgen.facts.constants import constant
 from dsgen.memory import states
+from dsgen.memory.fsdp2 import host as fsdp2_host
+from dsgen.memory.pinned import pinned
 from dsgen.memory.setting import FP32, Setting
 
 
@@ -19,8 +21,11 @@ def host_per_node(setting: Setting) -> Mapping[str, int]:
     """
     ranks = setting.ranks_per_node
     processes = {"processes": int(constant("host_process")) * ranks}
-    training = {name: size * ranks for name, size in _training(setting).items() if size}
-    loading = {"weights while loading": _loading(setting) * ranks}
+    fsdp2 = setting.target.format == "fsdp2"
+    trained = fsdp2_host.training(setting) if fsdp2 else _training(setting)
+    training = {name: size * ranks for name, size in trained.items() if size}
+    whole = fsdp2_host.loading(setting) if fsdp2 else _loading(setting) * ranks
+    loading = {"weights while loading": whole} if whole else {}
     return processes | max(training, loading, key=lambda parts: sum(parts.values()))
 
 
@@ -99,8 +104,5 @@ def _parameters(setting: Setting) -> dict[str, int]:
 
 
 def _pinned(setting: Setting, size: int) -> int:
-    """One page-locked tensor: torch rounds it up to a power of two (aten/src/ATen/core/CachingHostAllocator.h:allocate,
-    pinned_max_round_threshold unset), so it can cost twice its size."""
-    if not setting.plan.swap.pin_memory or size <= 0:
-        return size
-    return int(1 << (size - 1).bit_length())
+    """A tensor that is page-locked where the plan says so."""
+    return pinned(size) if setting.plan.swap.pin_memory else size

@@ -4,6 +4,7 @@ from dsgen.memory import backward, gradients, states
 from dsgen.memory.activations.checkpointed import activations
 from dsgen.memory.backward import Parts
 from dsgen.memory.buffers import buffers
+from dsgen.memory.fsdp2.moments import moments as fsdp2_moments
 from dsgen.memory.gathered import Gathered
 from dsgen.memory.ledger import Moment
 from dsgen.memory.logits import around_the_blocks, logits
@@ -18,6 +19,8 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
     every block's; the reduction at the end. The first step differs only in that Adam's states come into being in it,
     so it is never the largest.
     """
+    if setting.target.format == "fsdp2":
+        return fsdp2_moments(setting)
     always: Parts = {
         "parameters": states.parameters(setting),
         "master_weights": states.master_weights(setting),

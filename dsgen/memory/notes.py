@@ -13,7 +13,7 @@ def notes(setting: Setting) -> tuple[str, ...]:
         found.append("activations are counted on the GPU although they are offloaded")
     if training.compile:
         found.append("counted as eager; torch.compile keeps fewer intermediates")
-    if setting.target.format != "deepspeed":
+    if setting.target.format not in ("deepspeed", "fsdp2"):
         found.append(f"states and buffers are counted as DeepSpeed keeps them, not {setting.target.format}")
     if arch.moe is not None:
         found.append("tokens are taken to spread evenly over the experts")

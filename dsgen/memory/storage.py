@@ -24,13 +24,22 @@ def disk(setting: Setting) -> Mapping[str, int]:
     """One checkpoint of the whole job: weights c P once, master weights 4 T where they exist, states 4 o T.
 
     DeepSpeed writes each optimizer shard once (engine.py:_save_zero_checkpoint); at stage 3 the
-    weights are those of one 16-bit export, since shards hold them as master weights.
+    weights are those of one 16-bit export, since shards hold them as master weights. FSDP2 writes its fp32 shards.
     """
     shapes = setting.shapes
+    if setting.target.format == "fsdp2":
+        return _fsdp2_disk(setting)
     kept = setting.optimizer.kept(setting.training.optimizer.momentum)
     found = {
         "weights": setting.width * shapes.parameters,
         "master weights": FP32 * shapes.trainable if states.master_elements(setting) else 0,
         "optimizer states": FP32 * kept * shapes.trainable,
     }
+    return {name: size for name, size in found.items() if size}
+
+
+def _fsdp2_disk(setting: Setting) -> Mapping[str, int]:
+    """torch.distributed.checkpoint: weights 4 P, states 4 o T."""
+    kept = setting.optimizer.kept(setting.training.optimizer.momentum)
+    found = {"weights": FP32 * setting.shapes.parameters, "optimizer states": FP32 * kept * setting.shapes.trainable}
     return {name: size for name, size in found.items() if size}

@@ -1,0 +1,53 @@
+"""Gathered parameters and the buffers of gathering, in the compute type.
+
+Read in torch 2.13, torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py.
+"""
+
+from dsgen.memory.fsdp2.units import Units
+from dsgen.memory.setting import FP32, Setting
+
+
+class Gathered:
+    """Bytes at each point of a step. With w whole elements of a unit and c bytes each:
+
+    - The root is gathered from the beginning of the forward to the end of the backward pass: c w.
+    - Stage 3 (reshard_after_forward): one block, c w, and the output buffer of the gather that is ahead, c w. Where
+      a block is about to be used these are its own buffer and parameters, or the neighbour's buffer
+      (wait_for_unshard keeps the last result until the next is copied out): two blocks at any time.
+    - Stage 2: every block stays, c w, from its forward to its backward pass.
+    - Nothing is gathered from one rank, but parameters are copied into the compute type all the same (unshard with
+      world_size 1); in fp32 these are copies too. The buffer of a gather is not made.
+    - Offloaded: the fp32 shards of the unit that is gathered come to the GPU first, 4 bytes each.
+    """
+
+    def __init__(self, setting: Setting, units: Units) -> None:
+        self._stays = setting.stage == 2
+        self._largest = max((block.whole for block in units.blocks), default=0)
+        self._c = setting.width
+        self._buffers = 1 if setting.shards > 1 else 0
+        self._offloaded = FP32 * max((block.shard for block in units.blocks), default=0)
+        self._offloaded *= setting.offloads_parameters
+        self.root = self._c * units.root.whole
+        total, upto = 0, []
+        for block in units.blocks:
+            total += block.whole
+            upto.append(self._c * total)
+        self._upto = upto
+
+    @property
+    def at_loss(self) -> int:
+        """Between the passes: the root, and at stage 2 every block."""
+        return self.root + (self._upto[-1] if self._stays and self._upto else 0)
+
+    def at_block(self, index: int, whole: int) -> int:
+        """While block ``index``, of ``whole`` elements, runs backwards."""
+        if self._stays:
+            return self.root + self._upto[index]
+        ahead = self._buffers * (self._largest if index else whole)
+        return self.root + self._c * (whole + ahead) + self._offloaded
+
+    def before(self, index: int) -> int:
+        """When block ``index`` is sharded again: the root, and what the block before it has or waits for."""
+        if self._stays:
+            return self.root + (self._upto[index - 1] if index else 0)
+        return self.root + (self._c * self._buffers * self._largest if index else 0)

@@ -1,0 +1,42 @@
+"""RAM of one node under FSDP2: what is offloaded, or the making of the weights. Symbols as in states.py."""
+
+from collections.abc import Mapping
+
+from dsgen.memory.fsdp2 import states
+from dsgen.memory.fsdp2.units import units_of
+from dsgen.memory.layers import per_layer
+from dsgen.memory.pinned import pinned
+from dsgen.memory.setting import FP32, Setting
+from dsgen.shapes.values import Tensor
+
+
+def training(setting: Setting) -> Mapping[str, int]:
+    """One rank's share while it trains with CPUOffloadPolicy(pin_memory=True); nothing without.
+
+    Shards 4 p and gradients 4 t, each tensor page-locked on its own (_fsdp_param.py:reset_sharded_param,
+    _fsdp_collectives.py:foreach_reduce), states 4 o t in pageable memory.
+    """
+    if not setting.offloads_parameters:
+        return {}
+    return {
+        "parameters": _locked(setting, trained_only=False),
+        "gradients": _locked(setting, trained_only=True),
+        "optimizer states": states.optimizer_states(setting, units_of(setting)),
+    }
+
+
+def loading(setting: Setting) -> int:
+    """A node's share while weights are made. The generated decoder is filled on the GPU, module by module; a class of
+    transformers is read whole, 4 P, by rank 0."""
+    return FP32 * setting.parameters if setting.target.loaded_by == "transformers" else 0
+
+
+def _locked(setting: Setting, *, trained_only: bool) -> int:
+    def of(tensors: tuple[Tensor, ...]) -> int:
+        return sum(
+            pinned(FP32 * -(-tensor.shape[0] // setting.shards) * (tensor.numel // tensor.shape[0]))
+            for tensor in tensors
+            if tensor.trainable or not trained_only
+        )
+
+    return sum(per_layer(setting.shapes.blocks, lambda block: of(block.tensors))) + of(setting.shapes.outside)

@@ -1,0 +1,29 @@
+"""What FSDP2 keeps of parameters and optimizer on one GPU, or in host memory where it offloads.
+
+Symbols: p, t elements of a rank's shard, of all and of the trained parameters; o states per parameter (Adam 2).
+Shards are fp32 whatever the compute type is, so there are no master weights beside them.
+"""
+
+from dsgen.memory.fsdp2.units import Units
+from dsgen.memory.setting import FP32, Setting
+
+
+def parameters(units: Units) -> int:
+    """4 p bytes."""
+    return FP32 * units.shard
+
+
+def gradients(units: Units) -> int:
+    """4 t bytes, once reduced: gradients get the parameters' type (_fsdp_collectives.py:foreach_reduce)."""
+    return FP32 * units.trainable_shard
+
+
+def optimizer_states(setting: Setting, units: Units) -> int:
+    """4 o t bytes."""
+    return FP32 * setting.optimizer.kept(setting.training.optimizer.momentum) * units.trainable_shard
+
+
+def step_temporaries(setting: Setting, units: Units) -> int:
+    """AdamW and Adam are written fused and make none; SGD is not, and with weight decay copies the gradients: 4 t
+    (dsgen/formats/fsdp2/optimizer.py; torch/optim/sgd.py:_multi_tensor_sgd)."""
+    return FP32 * setting.optimizer.stepping(setting.training.optimizer.weight_decay) * units.trainable_shard
