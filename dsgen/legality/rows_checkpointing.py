@@ -30,7 +30,7 @@ ROWS = (
     ),
     Row(
         name="checkpointing-more-layers-apart-than-there-are",
-        formats=("deepspeed",),
+        formats=("deepspeed", "fsdp2"),
         forbidden=lambda case: (
             case.plan.checkpointing.kind == "every"
             and not 1 <= case.plan.checkpointing.every <= len(case.shapes.blocks)

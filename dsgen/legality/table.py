@@ -1,6 +1,14 @@
 """The whole table: every row once. A new row goes into the file of its subject."""
 
-from dsgen.legality import rows_batch, rows_checkpointing, rows_offload, rows_optimizer, rows_parallel, rows_precision
+from dsgen.legality import (
+    rows_batch,
+    rows_checkpointing,
+    rows_fsdp2,
+    rows_offload,
+    rows_optimizer,
+    rows_parallel,
+    rows_precision,
+)
 from dsgen.legality.values import Row
 
 TABLE: tuple[Row, ...] = (
@@ -10,4 +18,5 @@ TABLE: tuple[Row, ...] = (
     *rows_offload.ROWS,
     *rows_checkpointing.ROWS,
     *rows_optimizer.ROWS,
+    *rows_fsdp2.ROWS,
 )

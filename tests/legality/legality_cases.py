@@ -49,6 +49,7 @@ def case(
     nvme_path: str | None = "/local_nvme",
     optimizer: str = "adamw",
     global_batch: int | None = None,
+    format: str = "deepspeed",
     loaded_by: str = "deepspeed",
     versions: Mapping[str, str] | None = None,
     **plan: Any,
@@ -59,9 +60,16 @@ def case(
         shapes=SHAPES,
         training=Training(optimizer=Optimizer(type=optimizer), global_batch=global_batch),
         hardware=hardware(gpu, nvme_path=nvme_path),
-        target=Target(loaded_by=loaded_by, versions=versions or {}),  # type: ignore[arg-type]
+        target=Target(format=format, loaded_by=loaded_by, versions=versions or {}),  # type: ignore[arg-type]
     )
 
+
+def fsdp2(**named: Any) -> Case:
+    """A legal case for FSDP2, but for what is named."""
+    return case(**({"format": "fsdp2"} | named))
+
+
+ON_CPU = {"offload_optimizer": "cpu", "offload_parameters": "cpu"}
 
 # name of the row -> (forbidden, allowed)
 CASES: dict[str, tuple[Case, Case]] = {
@@ -125,4 +133,18 @@ CASES: dict[str, tuple[Case, Case]] = {
         case(optimizer="muon", zero_stage=3, versions={"deepspeed": "0.18.8"}),
         case(optimizer="muon", zero_stage=3, versions={"deepspeed": "0.18.9"}),
     ),
+    "fsdp2-before-torch-2-6": (fsdp2(versions={"torch": "2.5.1"}), fsdp2(versions={"torch": "2.6"})),
+    "stage-0-in-fsdp2": (fsdp2(zero_stage=0), fsdp2(zero_stage=2)),
+    "stage-1-in-fsdp2": (fsdp2(zero_stage=1), fsdp2(zero_stage=3)),
+    "nvme-offload-in-fsdp2": (
+        fsdp2(offload_optimizer="nvme", offload_parameters="nvme"),
+        fsdp2(**ON_CPU),
+    ),
+    "offload-of-one-without-the-other-in-fsdp2": (fsdp2(offload_optimizer="cpu"), fsdp2(**ON_CPU)),
+    "shard-group-that-does-not-divide-the-ranks": (fsdp2(shard_group=3), fsdp2(shard_group=4)),
+    "model-parallelism-in-fsdp2": (fsdp2(tensor_parallel=2), fsdp2(tensor_parallel=1)),
+    "activation-offload-in-fsdp2": (fsdp2(offload_activations=True), fsdp2(offload_activations=False)),
+    "bf16-without-hardware-in-fsdp2": (fsdp2(gpu="v100-16gb-sxm"), fsdp2(gpu="v100-16gb-sxm", precision="fp16")),
+    "global-batch-not-met-in-fsdp2": (fsdp2(global_batch=128), fsdp2(global_batch=64)),
+    "optimizer-not-in-torch-optim": (fsdp2(optimizer="lamb"), fsdp2(optimizer="sgd")),
 }
