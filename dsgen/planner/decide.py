@@ -1,5 +1,7 @@
 """Decides: wishes and everything known about the job in, the simplest plan that fits and its reasons out."""
 
+from dataclasses import replace
+
 from dsgen.hardware import Hardware
 from dsgen.legality.check import broken
 from dsgen.legality.values import Case, Row
@@ -68,12 +70,16 @@ def decide(
 
     def weigh(plan: Plan) -> Candidate:
         ledger = account(plan, shapes, training, sequence_length, hardware, target)
-        return Candidate(plan=plan, ledger=ledger, fit=fit(ledger, hardware))
+        candidate = Candidate(plan=plan, ledger=ledger, fit=fit(ledger, hardware))
+        if candidate.fit.fits or target.format != "fsdp2" or plan.accumulation == 1 or plan.reduce_each_micro_batch:
+            return candidate
+        # One reduction a step is only ever faster, but keeps whole fp32 gradients: given up before anything else.
+        return weigh(replace(plan, reduce_each_micro_batch=True))
 
-    found = climb(rungs(wishes, world), choices, make, forbidding, weigh)
+    found = climb(rungs(wishes, world, target.format), choices, make, forbidding, weigh)
     return Decision(
         chosen=found.chosen,
-        reasons=reasons_of(found, wishes, batch),
+        reasons=reasons_of(found, wishes, batch, target.format),
         alternatives=found.alternatives,
         rejected=found.rejected,
         notes=(*precision_notes, *batch_notes, *_unknowns(found.chosen, hardware)),

@@ -14,12 +14,16 @@ The order is that of what each lever costs in time and trouble, the cheapest fir
 Within a node that is joined by NVLink, stage 3 is cheaper than full checkpointing at stage 2: its extra
 traffic hides behind compute, a third more arithmetic does not. Over slow links between nodes it can be the
 other way round; this order does not look at links yet, and says so nowhere else.
+
+FSDP2 has two of the stages and one offload. Its stage 2 keeps weights gathered from the forward to the backward
+pass only, but shards them between steps as stage 3 does; CPUOffloadPolicy moves everything or nothing.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dsgen.plan import Checkpointing, Device, Wishes
+from dsgen.target import Format
 
 STAGES = (0, 1, 2, 3)
 CHECKPOINTING = (Checkpointing("none"), Checkpointing("selective"), Checkpointing("full"))
@@ -38,6 +42,10 @@ OFFLOAD: tuple[tuple[Device, Device], ...] = (
 )
 
 
+FSDP2_STAGES = (2, 3)
+FSDP2_OFFLOAD: tuple[tuple[Device, Device], ...] = (("none", "none"), ("cpu", "cpu"))
+
+
 @dataclass(frozen=True, slots=True)
 class Rung:
     """One way: ZeRO stage, checkpointing, offload."""
@@ -48,20 +56,28 @@ class Rung:
     offload_parameters: Device
 
 
-def rungs(wishes: Wishes, world_size: int) -> Iterator[Rung]:
-    """The ladder from its foot, with every lever that a wish fixes held there.
+def rungs(wishes: Wishes, world_size: int, format: Format = "deepspeed") -> Iterator[Rung]:
+    """The ladder of a format from its foot, with every lever that a wish fixes held there.
 
     A wished stage is tried with whatever goes with it: the legality table judges. Otherwise only stages that can
     do a rung's offload are climbed, and on one GPU, where sharding changes nothing, only the lowest such stages.
     """
     checkpointing = CHECKPOINTING if wishes.checkpointing is None else (wishes.checkpointing,)
-    for optimizer, parameters in OFFLOAD:
-        if wishes.offload_optimizer not in (None, optimizer) or wishes.offload_parameters not in (None, parameters):
-            continue
-        stages = _stages(optimizer, parameters, world_size) if wishes.zero_stage is None else (wishes.zero_stage,)
+    for optimizer, parameters in _offloads(wishes, FSDP2_OFFLOAD if format == "fsdp2" else OFFLOAD):
+        climbed = FSDP2_STAGES if format == "fsdp2" else _stages(optimizer, parameters, world_size)
         for kind in checkpointing:
-            for stage in stages:
+            for stage in climbed if wishes.zero_stage is None else (wishes.zero_stage,):
                 yield Rung(stage, kind, optimizer, parameters)
+
+
+def _offloads(wishes: Wishes, ladder: tuple[tuple[Device, Device], ...]) -> list[tuple[Device, Device]]:
+    """Those of the ladder that meet the wishes; where none does, the wishes as they are, to be refused."""
+    meeting = [
+        (optimizer, parameters)
+        for optimizer, parameters in ladder
+        if wishes.offload_optimizer in (None, optimizer) and wishes.offload_parameters in (None, parameters)
+    ]
+    return meeting or [(wishes.offload_optimizer or "none", wishes.offload_parameters or "none")]
 
 
 def _stages(optimizer: Device, parameters: Device, world_size: int) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from dsgen.plan import Plan, Wishes
 from dsgen.planner.ladder import STAGES
 from dsgen.planner.search import Found
 from dsgen.planner.values import Candidate
+from dsgen.target import Format
 
 _STAGES = {
     0: "everything is replicated, no state is sharded",
@@ -13,15 +14,21 @@ _STAGES = {
     3: "parameters are sharded too, gathered layer by layer; 1.5 times the bytes of plain DDP move",
 }
 
+_FSDP2_STAGES = {
+    2: "all states are sharded; weights stay gathered from the forward to the backward pass",
+    3: "all states are sharded; weights are gathered layer by layer, in the forward and again in the backward pass",
+}
 
-def reasons_of(found: Found, wishes: Wishes, global_batch: int | None) -> tuple[str, ...]:
-    """The sentences, in the order stage, checkpointing, offload, batch."""
+
+def reasons_of(found: Found, wishes: Wishes, global_batch: int | None, format: Format = "deepspeed") -> tuple[str, ...]:
+    """The sentences, in the order stage, checkpointing, offload, reduction, batch."""
     plan = found.chosen.plan
     refused = [entry.candidate for entry in found.rejected if entry.candidate is not None]
     sentences = [
-        _stage(plan, wishes, refused),
+        _fsdp2_stage(plan, wishes, refused) if format == "fsdp2" else _stage(plan, wishes, refused),
         _checkpointing(plan, wishes, refused),
         _offload(plan, wishes, refused),
+        _reduction(plan) if format == "fsdp2" else "",
         _batch(plan, wishes, global_batch),
     ]
     return tuple(sentence for sentence in sentences if sentence)
@@ -41,6 +48,23 @@ def _stage(plan: Plan, wishes: Wishes, refused: list[Candidate]) -> str:
     if lower is None:
         return f"{head}: {_STAGES[plan.zero_stage]}."
     return f"{head}: {_STAGES[plan.zero_stage]}. Stage {lower.plan.zero_stage} overflows, most of it {_part(lower)}."
+
+
+def _fsdp2_stage(plan: Plan, wishes: Wishes, refused: list[Candidate]) -> str:
+    head = f"FSDP2, ZeRO stage {plan.zero_stage}"
+    if wishes.zero_stage is not None:
+        return f"{head}: as wished; {_FSDP2_STAGES[plan.zero_stage]}."
+    lower = _alike(plan, refused)
+    overflow = "" if lower is None else f" Stage {lower.plan.zero_stage} overflows, most of it {_part(lower)}."
+    return f"{head}: {_FSDP2_STAGES[plan.zero_stage]}.{overflow}"
+
+
+def _reduction(plan: Plan) -> str:
+    if plan.accumulation == 1:
+        return ""
+    if plan.reduce_each_micro_batch:
+        return "Gradients are reduced after every micro-batch: kept whole in fp32 until the last, they do not fit."
+    return "Gradients are reduced after the last micro-batch only: kept whole in fp32 until then, they fit."
 
 
 def _alike(plan: Plan, refused: list[Candidate]) -> Candidate | None:
