@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from dsgen.cli.output import Output, differences, save
@@ -11,6 +12,7 @@ from dsgen.formats.values import Written
 from dsgen.planner.buckets import bucket_reasons
 from dsgen.planner.job import Job, decide_spec
 from dsgen.spec.read import read_spec
+from dsgen.spec.values import Spec
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     output = None if args.output is None else Output.of(args.output)
     if args.check and output is None:
         raise InputError.at("--check needs -o: what should it compare with?")
-    job = decide_spec(read_spec(args.spec))
+    job = decide_spec(_spec(args))
     written = _written(job, args, folder=output is not None and output.is_folder)
     if output is None:
         return _print_config(written, args)
@@ -52,13 +54,18 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _written(job: Job, args: argparse.Namespace, *, folder: bool) -> Written:
-    name = args.to or job.target.format
-    if name not in format_names():
+def _spec(args: argparse.Namespace) -> Spec:
+    """The spec, meant for the format of --to: what is legal and how much it takes depend on it."""
+    if args.to is not None and args.to not in format_names():
         known = ", ".join(format_names())
-        raise InputError.at(f"dsgen can't write {name!r} yet", Place(args.spec), f"formats are {known}")
+        raise InputError.at(f"dsgen can't write {args.to!r} yet", Place(args.spec), f"formats are {known}")
+    spec = read_spec(args.spec)
+    return spec if args.to is None else replace(spec, target=replace(spec.target, format=args.to))
+
+
+def _written(job: Job, args: argparse.Namespace, *, folder: bool) -> Written:
     plan = job.decision.chosen.plan
-    written: Written = writer(name).write(
+    written: Written = writer(job.target.format).write(
         plan,
         job.shapes,
         job.training,
