@@ -17,8 +17,10 @@ class Call:
 
 
 def optimizer(order: Order) -> Call:
-    """The spec's optimizer. One fused kernel a step keeps no temporary copy of the gradients, unless the step has to
-    look at the GradScaler's flag, which is no DTensor as the parameters are."""
+    """The spec's optimizer, fused where it can be: one kernel a step, and no temporaries.
+
+    torch._fused_sgd_ has no rule for DTensors (torch 2.13, torch/distributed/tensor/_ops/), which shards are.
+    """
     wanted = order.case.training.optimizer
     kind = wanted.type.lower()
     arguments: dict[str, Any] = {"lr": wanted.lr}
@@ -27,6 +29,6 @@ def optimizer(order: Order) -> Call:
     else:
         arguments |= {"betas": wanted.betas, "eps": wanted.eps}
     arguments["weight_decay"] = wanted.weight_decay
-    if order.plan.precision != "fp16":
+    if kind != "sgd":
         arguments["fused"] = True
     return Call(_CLASSES[kind], arguments)

@@ -1,6 +1,6 @@
 """What is written for FSDP2 trains as a plain loop in one process does, to rounding.
 
-TOLERANCE: in fp32 the two differ by the order of sums over ranks and micro-batches, seen at 1e-7 to 2e-6 of the movement.
+TOLERANCE: in fp32 the two differ by the order of sums over ranks and micro-batches: 2e-7 to 2e-6 of the movement.
 """
 
 import json

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
-import torch.nn.functional as F
 from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
+from torch.nn.functional import cross_entropy, pad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 MODULES = ("train", "loader", "weights", "checkpoint", "sharding", "model", "data")
@@ -101,7 +101,7 @@ def steps_of(job: dict[str, Any], module: Any) -> Iterator[list[tuple[torch.Tens
         ranks = [order[rank::world].split(size) for rank in range(world)]
         for first in range(0, len(ranks[0]), accumulation):
             taken = [ids[part] for rank in ranks for part in rank[first : first + accumulation]]
-            targets = [F.pad(part, (0, 1), value=IGNORE)[:, 1:] for part in taken]
+            targets = [pad(part, (0, 1), value=IGNORE)[:, 1:] for part in taken]
             yield list(zip(taken, [mask(t) if job["masked"] else t for t in targets], strict=True))
         epoch += 1
 
@@ -128,7 +128,7 @@ def plain(job: dict[str, Any], module: Any) -> tuple[dict[str, torch.Tensor], di
         count = sum(int((targets != IGNORE).sum()) for _, targets in batches)
         for tokens, targets in batches:
             flat = model(tokens).flatten(0, 1)
-            (F.cross_entropy(flat, targets.flatten(), ignore_index=IGNORE, reduction="sum") / count).backward()
+            (cross_entropy(flat, targets.flatten(), ignore_index=IGNORE, reduction="sum") / count).backward()
         if job["clipping"]:
             torch.nn.utils.clip_grad_norm_(model.parameters(), job["clipping"])
         optimizer.step()
@@ -141,8 +141,8 @@ def difference(
 ) -> float:
     """Distance from the plain loop's weights, relative to how far these have moved."""
     assert sorted(weights) == sorted(before)
-    apart = sum((weights[name] - after[name]).double().pow(2).sum() for name in before)
-    moved = sum((after[name] - before[name]).double().pow(2).sum() for name in before)
+    apart = sum((weights[name] - after[name].detach()).double().pow(2).sum() for name in before)
+    moved = sum((after[name].detach() - before[name]).double().pow(2).sum() for name in before)
     return float((apart / moved).sqrt())
 
 
