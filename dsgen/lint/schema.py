@@ -12,7 +12,7 @@ Each key of ``schemas/deepspeed.schema.json`` is plain JSON Schema plus one ``x-
 ``auto``                  loaders that fill "auto" in; others leave the word
 ``dead``                  nothing reads it: why
 ``no_bool``               first version that takes no true or false for this number
-``otherwise``             what happens at another value than those of the enum, where it is not refused
+``otherwise``             what happens at a value that is not allowed, where it is not refused
 ``unknown``               of an object: whether an unknown neighbour is refused or ignored, by version
 ``truthy``                first version that reads text as what it says; before, any text was true
 ``reader``                of an object, by version: pydantic (converts "2" to 2, drops "auto") or plain look-ups

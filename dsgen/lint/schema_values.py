@@ -109,18 +109,20 @@ def _range(
     value: Any, written: Any, words: Mapping[str, Any], path: tuple[str | int, ...], target: LintTarget
 ) -> Outcome:
     name = ".".join(map(str, path))
+    # Most values out of range are refused; a few are taken for another one.
+    fallback = sch.facts(words).get("otherwise")
+    make = warning if fallback else error
+    lot = f"{target.library} {fallback or 'refuses it'}"
     allowed = words.get("enum")
     if allowed is not None and value not in allowed:
-        fallback = sch.facts(words).get("otherwise")
-        lot = f"{target.library} {fallback}" if fallback else f"{target.library} refuses it"
         message = f"{name} is {_shown(written)}; allowed: {', '.join(map(_shown, allowed))}; {lot}"
-        return "value-not-allowed", (warning if fallback else error)(path, message, help=_nearest(value, allowed))
+        return "value-not-allowed", make(path, message, help=_nearest(value, allowed))
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None, None
     for keyword, (holds, relation) in _BOUNDS.items():
         if keyword in words and not holds(value, words[keyword]):
-            message = f"{name} is {_shown(written)}; it must be {relation} {words[keyword]} ({target.library})"
-            return "value-not-allowed", error(path, message)
+            message = f"{name} is {_shown(written)}; it must be {relation} {words[keyword]}; {lot}"
+            return "value-not-allowed", make(path, message)
     return None, None
 
 

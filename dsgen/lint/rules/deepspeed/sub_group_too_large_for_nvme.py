@@ -38,7 +38,7 @@ def sub_group_too_large_for_nvme(file: ConfigFile, target: LintTarget) -> Iterat
     if isinstance(size, int | float) and size > _LARGEST:
         yield warning(
             ("zero_optimization", "sub_group_size"),
-            f"sub_group_size {size:.3g} is one group for all parameters of any model: a rank's whole "
+            f"sub_group_size {min(size, 1e300):.3g} is one group for all parameters of any model: a rank's whole "
             "optimizer state comes into host memory at once",
             help="write 1e9 or less: 1e9 x 16 bytes = 16 GB per rank at a time",
         )
