@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from dsgen.errors import MissingToolError
 from dsgen.smoke.adapt import Adapted, adapt
 from dsgen.smoke.group import Ended, run_group
 from dsgen.smoke.judge import verdict, why_it_ended
@@ -111,6 +112,8 @@ def _folder(options: Options) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="dsgen-smoke-"))
     try:
         yield folder
+    except MissingToolError:
+        raise
     except Exception:
         _keep(folder)  # the message names a log in it
         raise

@@ -67,7 +67,7 @@ def dsgen(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None, time
     ran = subprocess.run(
         [sys.executable, "-m", "dsgen", "smoke", *arguments],
         cwd=cwd,
-        env=environment(env),
+        env=environment({"TMPDIR": str(cwd), **(env or {})}),  # where folders of failed runs are kept
         capture_output=True,
         text=True,
         timeout=timeout,

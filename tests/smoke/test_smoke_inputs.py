@@ -117,6 +117,7 @@ def test_a_missing_library(tmp_path: Path, library: str) -> None:
     assert ran.code == 2
     assert ran.err.startswith(f"dsgen: {library} is not installed")
     assert "pip install 'dsgen[smoke]'" in ran.err
+    assert list(tmp_path.glob("dsgen-smoke-*")) == []
 
 
 def test_a_broken_library(tmp_path: Path) -> None:
