@@ -29,9 +29,9 @@ class Output:
         if not text or "\0" in text:
             raise InputError.at(f"-o {text!r} names no file", help="write -o ds_config.json, or -o FOLDER/")
         path = Path(text)
-        if text.endswith("/") or path.is_dir():
-            return cls(path, True)
-        return cls(path, not path.suffix and not path.is_file())
+        with _named(path):
+            is_folder = text.endswith("/") or path.is_dir() or (not path.suffix and not path.is_file())
+        return cls(path, is_folder)
 
     def paths(self, written: Written) -> list[Path]:
         """Where each file goes, in the order of ``written.files``."""

@@ -1,0 +1,142 @@
+"""A built folder really trains: both launchers, two processes, the real DeepSpeed and the real Trainer."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from console import environment
+from written_plans import written
+
+from dsgen.formats.values import Written
+from dsgen.plan import Checkpointing
+from dsgen.spec.values import Method, Scheduler, Training
+
+# Longer than the slowest build of the one op that DeepSpeed compiles for a CPU's communication.
+LIMIT = 400
+SCHEDULE = Scheduler(type="cosine", warmup_steps=2, total_steps=50)
+
+
+def unpack(made: Written, folder: Path) -> Path:
+    for name, text in made.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        if name in made.executable:
+            path.chmod(0o755)
+    return folder
+
+
+def train(folder: Path, launcher: str, *arguments: str) -> str:
+    # The launchers are found beside the interpreter, as in an activated environment.
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    ran = subprocess.run(
+        [folder / "launch" / launcher, "--size", "tiny", *arguments],
+        env=environment(DS_ACCELERATOR="cpu", NPROC="2", PATH=path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-4000:]
+    return ran.stdout
+
+
+def steps(output: str) -> dict[int, str]:
+    """Step to what it logged, without the speed."""
+    found = re.findall(r"^step (\d+)  (.*?)  tokens/s", output, re.MULTILINE)
+    return {int(number): rest for number, rest in found}
+
+
+@pytest.mark.parametrize("stage", [2, pytest.param(3, marks=pytest.mark.full)])
+def test_it_trains_and_resumes_where_it_was(stage: int, tmp_path: Path) -> None:
+    training = Training(scheduler=SCHEDULE, attention="flash")
+    made = written(
+        zero_stage=stage, accumulation=2, checkpointing=Checkpointing("full"), training=training, folder=True
+    )
+    folder = unpack(made, tmp_path)
+    whole = steps(train(folder, "deepspeed.sh", "--steps", "5", "--save-every", "3"))
+    assert list(whole) == [1, 2, 3, 4, 5]
+    # As if it had been stopped after the first save. The same losses mean the same weights, moments,
+    # learning rate and data.
+    (folder / "checkpoints" / "latest").write_text("global_step3", encoding="utf-8")
+    resumed = steps(train(folder, "torchrun.sh", "--steps", "5", "--resume"))
+    assert resumed == {step: whole[step] for step in (4, 5)}
+
+
+def test_the_trainer_trains(tmp_path: Path) -> None:
+    made = written(
+        zero_stage=2,
+        loaded_by="transformers",
+        accumulation=2,
+        checkpointing=Checkpointing("full"),
+        training=Training(scheduler=SCHEDULE),
+        folder=True,
+    )
+    output = train(unpack(made, tmp_path), "torchrun.sh", "--steps", "2")
+    assert len(re.findall(r"'loss'", output)) == 2
+    assert (tmp_path / "checkpoints" / "config.json").is_file()
+
+
+GRID: list[dict[str, Any]] = [
+    {"zero_stage": 0},
+    {"zero_stage": 3, "world_size": 16, "training": Training(scheduler=SCHEDULE)},
+    {"zero_stage": 2, "checkpointing": Checkpointing("every", 2), "training": Training(method=Method(type="lora"))},
+    {"zero_stage": 1, "loaded_by": "transformers", "precision": "fp16", "checkpointing": Checkpointing("full")},
+    {
+        "zero_stage": 3,
+        "loaded_by": "transformers",
+        "training": Training(method=Method(type="lora", targets=("q_proj",))),
+    },
+    {"zero_stage": 2, "model": "qwen3-30b-a3b", "precision": "fp32", "checkpointing": Checkpointing("selective")},
+]
+
+
+@pytest.fixture
+def grid(tmp_path: Path) -> Path:
+    for number, fields in enumerate(GRID):
+        unpack(written(folder=True, **fields), tmp_path / f"folder{number}")
+    return tmp_path
+
+
+def check(*command: str | Path, cwd: Path) -> None:
+    ran = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_ruff_finds_nothing_to_change(grid: Path) -> None:
+    check(sys.executable, "-m", "ruff", "format", "--isolated", "--no-cache", "--check", ".", cwd=grid)
+    check(sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", ".", cwd=grid)
+
+
+def test_bash_reads_the_launchers(grid: Path) -> None:
+    for script in grid.rglob("*.sh"):
+        check("bash", "-n", script, cwd=grid)
+
+
+def test_nothing_imports_dsgen(grid: Path) -> None:
+    assert not [path for path in grid.rglob("*.py") if re.search(r"\bdsgen\b", path.read_text("utf-8"))]
+
+
+def test_several_nodes_get_a_hostfile(grid: Path) -> None:
+    assert (grid / "folder1" / "launch" / "hostfile").read_text("utf-8") == "node-1 slots=8\nnode-2 slots=8\n"
+    assert not (grid / "folder0" / "launch" / "hostfile").exists()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("number", range(len(GRID)))
+def test_mypy_agrees(number: int, grid: Path) -> None:
+    # Not strict: DeepSpeed and transformers carry few types. peft need not be installed.
+    check(
+        sys.executable,
+        "-m",
+        "mypy",
+        "--ignore-missing-imports",
+        "--no-incremental",
+        "train.py",
+        cwd=grid / f"folder{number}",
+    )
