@@ -29,7 +29,7 @@ def gradient_sync_never_switched_on(file: PythonFile, _target: LintTarget) -> It
         optimizer.zero_grad()
     ```
 
-    ```python good
+    ```python good also=TC220
     import torch
     from torch.distributed.fsdp import fully_shard
     fully_shard(model)

@@ -32,7 +32,7 @@ def gradients_overwritten_by_cpu_offload(file: PythonFile, _target: LintTarget) 
             optimizer.zero_grad()
     ```
 
-    ```python good
+    ```python good also=TC220
     import contextlib
     import torch
     from torch.distributed.fsdp import CPUOffload, FullyShardedDataParallel as FSDP
