@@ -5,7 +5,7 @@ refused at the top level too, and "2" is no number even where pydantic would con
 (schema_walk) finds the same places, and says what becomes of each.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dsgen.lint import schema as sch
@@ -50,7 +50,7 @@ def _members(words: Mapping[str, Any], version: Version) -> dict[str, Any]:
         members["patternProperties"] = {COMMENT: True}
     variants = sch.facts(words).get("variants")
     if variants:
-        members["allOf"] = [_case(variants, name, version) for name in variants["cases"]]
+        members["allOf"] = list(_cases(variants, version))
     return members
 
 
@@ -65,11 +65,21 @@ def _or_auto(schema: sch.Schema, version: Version) -> dict[str, Any]:
     return {**notes, "anyOf": [plain, {"const": "auto"}]}
 
 
-def _case(variants: Mapping[str, Any], name: str, version: Version) -> dict[str, Any]:
-    # JSON Schema's regular expressions have no flag for upper and lower case.
-    letters = "".join(f"[{char.upper()}{char.lower()}]" if char.isalpha() else char for char in name)
-    named = {"type": "string", "pattern": f"^{letters}$"} if variants["ignore_case"] else {"const": name}
+def _cases(variants: Mapping[str, Any], version: Version) -> Iterator[dict[str, Any]]:
+    for name, schema in variants["cases"].items():
+        # JSON Schema's regular expressions have no flag for upper and lower case.
+        letters = "".join(f"[{char.upper()}{char.lower()}]" if char.isalpha() else char for char in name)
+        named = {"type": "string", "pattern": f"^{letters}$"} if variants["ignore_case"] else {"const": name}
+        yield _case(variants, named, schema, version)
+    others = variants["others"]
+    if "params" in others:
+        yield _case(variants, {"enum": others["names"]}, others["params"], version)
+
+
+def _case(
+    variants: Mapping[str, Any], named: Mapping[str, Any], schema: sch.Schema, version: Version
+) -> dict[str, Any]:
     return {
         "if": {"properties": {variants["by"]: named}, "required": [variants["by"]]},
-        "then": {"properties": {variants["of"]: _plain(variants["cases"][name], version)}},
+        "then": {"properties": {variants["of"]: _plain(schema, version)}},
     }

@@ -109,6 +109,9 @@ def variant(schema: Schema, value: Mapping[str, Any]) -> tuple[str, Schema] | No
     if not isinstance(chosen, str):
         return None
     case = variants["cases"].get(chosen.lower() if variants["ignore_case"] else chosen)
+    others = variants["others"]
+    if case is None and chosen in others["names"]:
+        case = others.get("params")
     return (variants["of"], resolve(case)) if case else None
 
 
