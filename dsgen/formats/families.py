@@ -1,7 +1,7 @@
 """What a family of decoders does beyond the columns of models.csv: the traits its generated decoder needs.
 
 Every row was read in the family's class of transformers 5.24 (``transformers/models/<name>/``), and
-tests/formats/test_decoder_equality.py compares the rendered decoder with that class, number by number.
+tests/formats/test_decoder.py compares the rendered decoder with that class, logit by logit.
 """
 
 from dataclasses import dataclass
