@@ -49,6 +49,7 @@ FULL: dict[str, Any] = {
     "num_key_value_heads": 8,
     "max_position_embeddings": 32768,
     "tie_word_embeddings": False,
+    "sliding_window": None,
 }
 TINY: dict[str, Any] = {
     "vocab_size": 256,
@@ -59,6 +60,10 @@ TINY: dict[str, Any] = {
     "num_key_value_heads": 2,
     "max_position_embeddings": 128,
     "tie_word_embeddings": False,
+    "sliding_window": None,
+    "bos_token_id": None,
+    "eos_token_id": None,
+    "pad_token_id": None,
 }
 
 
