@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jsonschema
@@ -24,9 +25,16 @@ def found_by_walk(config: dict[str, Any], version: str) -> set[tuple[Any, ...]]:
     return {slip.mark.where for slip in walk(config, target) if slip.kind not in BEYOND_A_SCHEMA}
 
 
+def flat(errors: Iterable[Any]) -> Iterator[Any]:
+    """Of "this schema or the word auto" what the schema says, where the value is of its type."""
+    for error in errors:
+        inner = [cause for cause in error.context or () if cause.schema_path[0] == 0 and len(cause.path) > 0]
+        yield from inner if error.validator == "anyOf" and inner else [error]
+
+
 def found_by_jsonschema(config: dict[str, Any], validator: Any) -> set[tuple[Any, ...]]:
     places = set()
-    for error in validator.iter_errors(config):
+    for error in flat(validator.iter_errors(config)):
         path = tuple(error.absolute_path)
         if error.validator == "additionalProperties":
             patterns = error.schema.get("patternProperties", {})
