@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import deepspeed
 import torch
 from data import dataset
 from tiny import SEQUENCE_LENGTH as TINY_LENGTH
@@ -112,6 +113,8 @@ def main() -> None:
         report_to="none",
         **planned,
     )
+    # On a CPU the arguments start torch's processes without telling DeepSpeed.
+    deepspeed.init_distributed()
     if options.model:
         model = AutoModelForCausalLM.from_pretrained(
             options.model, attn_implementation=ATTENTION
