@@ -95,6 +95,7 @@ def test_wheel_holds_what_dsgen_reads(built: dict[str, Path], sources: Path) -> 
     }
     assert {"dsgen/schemas/spec.schema.json", "dsgen/facts/gpus.csv"} <= expected
     assert expected - names == set()
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     others = {name for name in names if not name.startswith(("dsgen/", "dsgen-"))}
     assert others == set(), "a wheel puts nothing but dsgen into site-packages"
 

@@ -19,6 +19,12 @@ def test_executed_is_what_tests_install(library: Library) -> None:
 
 
 @pytest.mark.parametrize("library", libraries().values(), ids=libraries().keys())
+def test_readme_names_what_was_executed(library: Library) -> None:
+    executed = (ROOT / "README.md").read_text("utf-8").partition("## What was executed")[2]
+    assert f"{library.name} {library.executed}".lower() in executed.lower()
+
+
+@pytest.mark.parametrize("library", libraries().values(), ids=libraries().keys())
 def test_oldest_is_what_the_extras_ask(library: Library) -> None:
     assert f"{library.name}>={library.oldest}" in EXTRAS
 
