@@ -129,6 +129,17 @@ ROWS = (
         fields=("micro_batch", "accumulation"),
     ),
     Row(
+        name="adapters-on-a-class-of-transformers-in-fsdp2",
+        formats=_ONLY,
+        forbidden=lambda case: case.target.loaded_by == "transformers" and case.training.method.type != "full",
+        why=(
+            "dsgen writes adapters for FSDP2 into its own decoder only, not yet onto a class of transformers; leave "
+            "loaded_by out, or use method: {{type: full}}"
+        ),
+        source="dsgen itself: dsgen/formats/fsdp2/folder.py",
+        library="torch",
+    ),
+    Row(
         name="optimizer-not-in-torch-optim",
         formats=_ONLY,
         forbidden=lambda case: case.training.optimizer.type.lower() not in _WRITTEN,

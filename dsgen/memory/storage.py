@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from math import ceil
 
 from dsgen.memory import states
+from dsgen.memory.fsdp2.states import frozen_width
 from dsgen.memory.setting import FP32, Setting
 
 
@@ -39,7 +40,9 @@ def disk(setting: Setting) -> Mapping[str, int]:
 
 
 def _fsdp2_disk(setting: Setting) -> Mapping[str, int]:
-    """torch.distributed.checkpoint: weights 4 P, states 4 o T."""
+    """torch.distributed.checkpoint: weights 4 T and those frozen as they are kept, states 4 o T."""
     kept = setting.optimizer.kept(setting.training.optimizer.momentum)
-    found = {"weights": FP32 * setting.shapes.parameters, "optimizer states": FP32 * kept * setting.shapes.trainable}
+    shapes = setting.shapes
+    weights = FP32 * shapes.trainable + frozen_width(setting) * (shapes.parameters - shapes.trainable)
+    found = {"weights": weights, "optimizer states": FP32 * kept * shapes.trainable}
     return {name: size for name, size in found.items() if size}

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from dsgen.facts.gpus import find_gpu
 from dsgen.hardware import Hardware
 from dsgen.legality.values import Case
 from dsgen.plan import Buckets, Checkpointing, Plan, Swap
 from dsgen.shapes.resolve import shapes_of
-from dsgen.spec.values import HardwareSpec, ModelSpec, Optimizer, Spec, Training
+from dsgen.spec.values import HardwareSpec, Method, ModelSpec, Optimizer, Spec, Training
 from dsgen.target import Target
 
 SHAPES = shapes_of(Spec(file="spec.yaml", model=ModelSpec(name="llama-2-7b"), hardware=HardwareSpec(gpu="t4")))
@@ -48,6 +48,7 @@ def case(
     gpu: str = "a100-80gb-sxm",
     nvme_path: str | None = "/local_nvme",
     optimizer: str = "adamw",
+    method: Literal["full", "lora"] = "full",
     global_batch: int | None = None,
     format: str = "deepspeed",
     loaded_by: str = "deepspeed",
@@ -58,7 +59,7 @@ def case(
     return Case(
         plan=replace(PLAN, **plan),
         shapes=SHAPES,
-        training=Training(optimizer=Optimizer(type=optimizer), global_batch=global_batch),
+        training=Training(optimizer=Optimizer(type=optimizer), global_batch=global_batch, method=Method(type=method)),
         hardware=hardware(gpu, nvme_path=nvme_path),
         target=Target(format=format, loaded_by=loaded_by, versions=versions or {}),  # type: ignore[arg-type]
     )
@@ -146,5 +147,9 @@ CASES: dict[str, tuple[Case, Case]] = {
     "activation-offload-in-fsdp2": (fsdp2(offload_activations=True), fsdp2(offload_activations=False)),
     "bf16-without-hardware-in-fsdp2": (fsdp2(gpu="v100-16gb-sxm"), fsdp2(gpu="v100-16gb-sxm", precision="fp16")),
     "global-batch-not-met-in-fsdp2": (fsdp2(global_batch=128), fsdp2(global_batch=64)),
+    "adapters-on-a-class-of-transformers-in-fsdp2": (
+        fsdp2(loaded_by="transformers", method="lora"),
+        fsdp2(method="lora"),
+    ),
     "optimizer-not-in-torch-optim": (fsdp2(optimizer="lamb"), fsdp2(optimizer="sgd")),
 }

@@ -6,7 +6,9 @@ from typing import Any
 from dsgen.formats.decoder import decoder_source
 from dsgen.formats.fsdp2.optimizer import optimizer
 from dsgen.formats.fsdp2.order import Order
+from dsgen.formats.hf_config import NO_SPECIAL_TOKENS, hf_config, model_type
 from dsgen.formats.templating import render
+from dsgen.shapes.tiny import tiny
 from dsgen.units import format_bytes
 
 LAUNCHER = "launch/torchrun.sh"
@@ -15,24 +17,41 @@ _FP32 = 4
 
 def scripts(order: Order, templates: Path | None) -> tuple[dict[str, str], frozenset[str]]:
     """Files by relative path, and which of them may be executed."""
-    case, plan = order.case, order.plan
-    values = _values(order)
+    plan, values = order.plan, _values(order)
     files = {
         name: render(f"fsdp2/{name}.j2", values, templates)
         for name in ("train.py", "loader.py", "weights.py", "checkpoint.py")
     }
-    files["model.py"] = decoder_source(
-        case.shapes.architecture,
-        case.training.method,
-        model=case.shapes.name,
-        attention=case.training.attention,
-        templates=templates,
-    )
+    files["model.py"] = _transformers(order, templates) if order.from_transformers else _decoder(order, templates)
     files["data.py"] = render("model/data.py.j2", {"sharded": False}, templates)
     nodes = -(-plan.world_size // plan.gpus_per_node)
     machines = {"nodes": nodes, "per_node": min(plan.gpus_per_node, plan.world_size)}
     files[LAUNCHER] = render(f"{LAUNCHER}.j2", machines, templates)
     return files, frozenset({LAUNCHER})
+
+
+def _decoder(order: Order, templates: Path | None) -> str:
+    return decoder_source(
+        order.shapes.architecture,
+        order.case.training.method,
+        model=order.shapes.name,
+        attention=order.case.training.attention,
+        templates=templates,
+    )
+
+
+def _transformers(order: Order, templates: Path | None) -> str:
+    architecture = order.shapes.architecture
+    values = {
+        "model": order.shapes.name,
+        "layer": architecture.layer_class,
+        "model_type": model_type(architecture),
+        # torch's scaled_dot_product_attention picks FlashAttention where it can.
+        "attention": "eager" if order.case.training.attention == "eager" else "sdpa",
+        "real": hf_config(architecture),
+        "tiny": hf_config(tiny(architecture)) | NO_SPECIAL_TOKENS,
+    }
+    return render("fsdp2/transformers/model.py.j2", values, templates)
 
 
 def _values(order: Order) -> dict[str, Any]:
@@ -43,7 +62,7 @@ def _values(order: Order) -> dict[str, Any]:
         "model": case.shapes.name,
         "plan": plan,
         "shard_group": order.shard_group,
-        "source": "decoder",
+        "source": "transformers" if order.from_transformers else "decoder",
         "sequence_length": order.sequence_length,
         "steps": schedule.total_steps if schedule else None,
         "schedule": None if constant else schedule,

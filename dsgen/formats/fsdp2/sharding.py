@@ -5,6 +5,7 @@ from pathlib import Path
 
 from dsgen.formats.fsdp2.order import Order
 from dsgen.formats.templating import render
+from dsgen.legality.frozen import keeps_frozen_in_16_bit
 
 TEMPLATE = "fsdp2/sharding.py.j2"
 _DTYPES = {"bf16": "torch.bfloat16", "fp16": "torch.float16"}
@@ -30,6 +31,9 @@ def sharding(order: Order, templates: Path | None) -> str:
         "checkpointing": plan.checkpointing,
         "selective": plan.checkpointing.kind == "selective",
         "offload": offloads,
+        "frozen": mixed
+        and order.shapes.trainable < order.shapes.parameters
+        and keeps_frozen_in_16_bit(order.case.target),
         "prefetch": prefetches,
         "shard_group": order.shard_group,
         "imports": [name for name, used in wanted.items() if used],

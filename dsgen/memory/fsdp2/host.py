@@ -13,7 +13,7 @@ from dsgen.shapes.values import Tensor
 def training(setting: Setting) -> Mapping[str, int]:
     """One rank's share while it trains with CPUOffloadPolicy(pin_memory=True); nothing without.
 
-    Shards 4 p and gradients 4 t, each tensor page-locked on its own (_fsdp_param.py:reset_sharded_param,
+    Shards as in states.py and gradients 4 t, each tensor page-locked on its own (_fsdp_param.py:reset_sharded_param,
     _fsdp_collectives.py:foreach_reduce), states 4 o t in pageable memory.
     """
     if not setting.offloads_parameters:
@@ -34,9 +34,13 @@ def loading(setting: Setting) -> int:
 def _locked(setting: Setting, *, trained_only: bool) -> int:
     def of(tensors: tuple[Tensor, ...]) -> int:
         return sum(
-            pinned(FP32 * -(-tensor.shape[0] // setting.shards) * (tensor.numel // tensor.shape[0]))
+            pinned(_width(setting, tensor) * -(-tensor.shape[0] // setting.shards) * (tensor.numel // tensor.shape[0]))
             for tensor in tensors
             if tensor.trainable or not trained_only
         )
 
     return sum(per_layer(setting.shapes.blocks, lambda block: of(block.tensors))) + of(setting.shapes.outside)
+
+
+def _width(setting: Setting, tensor: Tensor) -> int:
+    return FP32 if tensor.trainable else states.frozen_width(setting)

@@ -23,7 +23,7 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
     step: Parts = {}
     if not setting.offloads_parameters:
         always = {
-            "parameters": states.parameters(units),
+            "parameters": states.parameters(setting, units),
             "optimizer_states": states.optimizer_states(setting, units),
         }
         step = always | {

@@ -1,16 +1,22 @@
 """What FSDP2 keeps of parameters and optimizer on one GPU, or in host memory where it offloads.
 
 Symbols: p, t elements of a rank's shard, of all and of the trained parameters; o states per parameter (Adam 2).
-Shards are fp32 whatever the compute type is, so there are no master weights beside them.
+Shards of trained weights are fp32 whatever the compute type is, so there are no master weights beside them.
 """
 
+from dsgen.legality.frozen import keeps_frozen_in_16_bit
 from dsgen.memory.fsdp2.units import Units
 from dsgen.memory.setting import FP32, Setting
 
 
-def parameters(units: Units) -> int:
-    """4 p bytes."""
-    return FP32 * units.shard
+def parameters(setting: Setting, units: Units) -> int:
+    """4 t bytes, and as many or c for each frozen element."""
+    return FP32 * units.trainable_shard + frozen_width(setting) * (units.shard - units.trainable_shard)
+
+
+def frozen_width(setting: Setting) -> int:
+    """Bytes of a frozen element: c where torch can keep it in the compute type, else 4."""
+    return setting.width if keeps_frozen_in_16_bit(setting.target) else FP32
 
 
 def gradients(units: Units) -> int:

@@ -47,6 +47,13 @@ TWO: dict[str, dict[str, Any]] = {
         "resume_at": 2,
     },
     "experts": {"model": "mixtral-8x7b", "accumulation": 2, "checkpointing": Checkpointing("full")},
+    "a class of transformers": {
+        "loaded_by": "transformers",
+        "accumulation": 2,
+        "checkpointing": Checkpointing("selective"),
+        "resume_at": 2,
+    },
+    "a class of transformers, tied, offloaded": {**ON_CPU, "loaded_by": "transformers", "model": "qwen2.5-0.5b"},
     "tied": {"model": "qwen2.5-0.5b", "accumulation": 2, "clipping": 0.0},
 }
 FOUR: dict[str, dict[str, Any]] = {
