@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dsgen.lint import schema as sch
+from dsgen.lint import versions
 from dsgen.lint.mark import Mark, error, info, warning
 from dsgen.lint.target import LintTarget
 
@@ -23,7 +24,7 @@ def fate_of_auto(
     who = f"{loader} does not fill {name!r} in" if loader else f"no loader fills {name!r} in"
     if loader == "deepspeed":
         who = f'DeepSpeed itself does not know the word "auto" ({name!r})'
-    if not target.since(sch.facts(words).get("truthy", "0")):
+    if not target.since(sch.facts(words).get("truthy", versions.ALWAYS)):
         message = f"{who}: {target.library} takes any text for true, so {path[0]} is ON"
         return error(path, message, help="write true or false")
     if loader == "accelerate":

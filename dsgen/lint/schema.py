@@ -14,7 +14,8 @@ Each key of ``schemas/deepspeed.schema.json`` is plain JSON Schema plus one ``x-
 ``no_bool``               first version that takes no true or false for this number
 ``otherwise``             what happens at a value that is not allowed, where it is not refused
 ``unknown``               of an object: whether an unknown neighbour is refused or ignored, by version
-``truthy``                first version that reads text as what it says; before, any text was true
+``truthy``                first version that reads a switch by type; before, any text and number but 0 was true
+``converts``              first version that takes anything but the bare numbers of a fixed set
 ``reader``                of an object, by version: pydantic (converts "2" to 2, drops "auto") or plain look-ups
 ``variants``              of an object: which schema one key has, by the value of another
 """

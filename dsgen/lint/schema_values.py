@@ -24,6 +24,7 @@ _NOUNS = {
     "object": "an object {...}",
     "null": "null",
 }
+_SAYS_NO = ("false", "False", "no", "off", "0")
 _BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "minimum": (operator.ge, "at least"),
     "maximum": (operator.le, "at most"),
@@ -61,12 +62,16 @@ def _wrong_type(
         return "wrong-type", warning(
             path, f"{name}: {_shown(value)} is a form of old times, read as {stage}", help='write {"stage": 1}'
         )
-    if isinstance(value, str) and not target.since(sch.facts(words).get("truthy", "0")):
-        make = error if value.lower() in ("false", "no", "off", "0", "") else warning
-        message = f"{found}; {target.library} takes any text for true"
-        return "wrong-type", make(path, message, help=_instead(value, types))
+    facts = sch.facts(words)
+    if not target.since(facts.get("truthy", versions.ALWAYS)):
+        harm = value in _SAYS_NO and bool(value)
+        taken = f"{found}; {target.library} takes {'any text' if isinstance(value, str) and value else 'it'}"
+        message = f"{taken} for {_shown(bool(value))}"
+        return "wrong-type", (error if harm else warning)(path, message, help=_instead(value, types))
     made = by_pydantic(value, types, target.since(_MODERN)) if pydantic else _by_plain_code(value, types)
-    if isinstance(value, bool) and target.since(sch.facts(words).get("no_bool", versions.NEVER)):
+    if isinstance(value, bool) and target.since(facts.get("no_bool", versions.NEVER)):
+        made = REFUSED
+    if isinstance(value, str | float) and not target.since(facts.get("converts", versions.ALWAYS)):
         made = REFUSED
     if made is REFUSED:
         return "wrong-type", error(path, f"{found}: {target.library} raises", help=_instead(value, types))

@@ -5,8 +5,8 @@ from dsgen.facts.versions import version_key
 
 Version = tuple[int, ...]
 
-NEVER = "9999"
-"""A bound that no version reaches."""
+ALWAYS, NEVER = "0", "9999"
+"""Bounds that every version, and none, has reached."""
 
 
 def parse(text: str) -> Version:

@@ -42,8 +42,8 @@ def judged() -> list[tuple[dict[str, Any], list[Finding], str | None]]:
     """Configs, our findings for the installed version, and what that version says."""
     rng = random.Random()
     base = [with_a_micro_batch(config) for config in real_values()]
-    configs = base + [mutated(rng.choice(base), rng) for _ in range(1200)]
-    configs += [mutated(config, rng) for config in configs[-600:]]
+    configs = base + [mutated(rng.choice(base), rng) for _ in range(800)]
+    configs += [mutated(config, rng) for config in configs[-400:]]
     ran = subprocess.run(
         [sys.executable, str(VERDICTS)],
         input=json.dumps(configs),
@@ -59,7 +59,7 @@ def judged() -> list[tuple[dict[str, Any], list[Finding], str | None]]:
 
 def test_what_we_say_is_refused_is_refused(judged: list[tuple[dict[str, Any], list[Finding], str | None]]) -> None:
     claimed = [(config, findings, said) for config, findings, said in judged if any(map(claims_refusal, findings))]
-    assert len(claimed) > 100
+    assert len(claimed) > 50
     for config, findings, said in claimed:
         assert said is not None, (config, [finding.message for finding in findings if claims_refusal(finding)])
 
@@ -68,6 +68,6 @@ def test_what_is_refused_is_an_error(judged: list[tuple[dict[str, Any], list[Fin
     # GPUDirect Storage is refused for want of a GPU here, which a file does not tell.
     refused = [(config, findings, said) for config, findings, said in judged if said and "GDS" not in said]
     missed = [(said, config) for config, findings, said in refused if not any(f.severity == "error" for f in findings)]
-    assert len(refused) > 300
+    assert len(refused) > 100
     # Two mistakes at once, of which we see the lesser, and structures that nobody writes: at most 1 in 100.
     assert len(missed) <= len(refused) // 100, missed[:5]

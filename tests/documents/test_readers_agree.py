@@ -102,7 +102,7 @@ def test_json_of_any_tokens(text: str) -> None:
     check("json", text)
 
 
-@settings(max_examples=2500, deadline=None)
+@settings(max_examples=1500, deadline=None)
 @given(token_texts(HJSON_TOKENS))
 def test_hjson_of_any_tokens(text: str) -> None:
     check("hjson", text)
