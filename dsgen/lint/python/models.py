@@ -118,9 +118,15 @@ def is_whole(found: Origins) -> bool:
     return not any(ITEM in origin.steps or any(isinstance(step, str) for step in origin.steps) for origin in found)
 
 
-def parameters_of(file: PythonFile, expression: ast.AST) -> list[ast.expr]:
+# list(filter(...)) of a name that is such a list: real code stops at two.
+_NESTED = 3
+
+
+def parameters_of(file: PythonFile, expression: ast.AST, depth: int = 0) -> list[ast.expr]:
     """The models whose ``parameters()`` an expression takes: directly, by a list, filter or comprehension."""
     found: list[ast.expr] = []
+    if depth > _NESTED:
+        return found
     for origin in origins(file, expression):
         inside = [node for node in ast.walk(origin.node) if isinstance(node, ast.Call)] if _is_small(origin) else []
         for call in inside:
@@ -129,7 +135,7 @@ def parameters_of(file: PythonFile, expression: ast.AST) -> list[ast.expr]:
                     found.append(model)
                 case ast.Name(id="filter" | "list" | "iter") if call.args:
                     if isinstance(call.args[-1], ast.Name):
-                        found.extend(parameters_of(file, call.args[-1]))
+                        found.extend(parameters_of(file, call.args[-1], depth + 1))
     return found
 
 

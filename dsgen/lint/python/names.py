@@ -16,8 +16,8 @@ _PUBLIC: Mapping[str, str] = {
     "torch.distributed._composable.fsdp": "torch.distributed.fsdp",
     "torch.distributed._composable.fsdp.fully_shard": "torch.distributed.fsdp",
     "torch.distributed.fsdp.wrap": "torch.distributed.fsdp.wrap",
-    "torch.cuda.amp": "torch.amp",
-    "torch.cuda.amp.grad_scaler": "torch.amp",
+    "torch.cuda.amp.grad_scaler": "torch.cuda.amp",
+    "torch.cuda.amp.autocast_mode": "torch.cuda.amp",
     "torch.amp.grad_scaler": "torch.amp",
     "torch.amp.autocast_mode": "torch.amp",
     "torch.utils.data.distributed": "torch.utils.data",
@@ -29,7 +29,11 @@ _PUBLIC: Mapping[str, str] = {
     "deepspeed.runtime.engine": "deepspeed",
     "torch.utils.checkpoint.checkpoint": "torch.utils.checkpoint.checkpoint",
 }
-_RENAMED: Mapping[str, str] = {"torch.autocast": "torch.amp.autocast", "torch.concat": "torch.cat"}
+_RENAMED: Mapping[str, str] = {
+    "torch.autocast": "torch.amp.autocast",
+    "torch.cuda.amp.GradScaler": "torch.amp.GradScaler",
+    "torch.concat": "torch.cat",
+}
 # Before torch 2.3 this name was another thing, composed of FSDP1.
 FULLY_SHARD = "torch.distributed.fsdp.fully_shard"
 FSDP1 = "torch.distributed.fsdp.FullyShardedDataParallel"

@@ -37,14 +37,12 @@ class Window:
     """From the update to the loop."""
 
     def anchors(self, file: PythonFile) -> tuple[ast.AST, ast.AST]:
-        """What of the backward pass and of the update stands in the loop's own function."""
-        function = file.tree.function(self.loop)
-        found = [next((a for a in chain if file.tree.function(a) is function), chain[-1]) for chain in self.ways]
-        return found[0], found[1]
-
-    @property
-    def ways(self) -> tuple[Chain, Chain]:
-        return self.chain, self.update_chain
+        """What of the backward pass and of the update stands in one function, so that the text gives their order."""
+        for one in self.chain:
+            for other in self.update_chain:
+                if one is not other and file.tree.function(one) is file.tree.function(other):
+                    return one, other
+        return self.chain[0], self.update_chain[0]
 
     def first_micro_batches(self, file: PythonFile) -> int | None:
         """Micro-batches before the first update; None where that is k, as it should be, or not known."""

@@ -12,6 +12,7 @@ from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
 _SCALES = ("GradScaler", "ShardedGradScaler", "scaler", "loss_scale", "grad_scaler", "amp_scaler", "NativeScaler")
+_OLD = "torch.cuda.amp.autocast"
 _OTHERS = {"accelerate", "deepspeed", "lightning", "pytorch_lightning", "lightning_fabric", "apex", "colossalai"}
 
 
@@ -67,10 +68,10 @@ def fp16_autocast_without_loss_scaling(file: PythonFile, _target: LintTarget) ->
         return
     steps = {file.tree.function(update.call) for update in optimizer_steps(file)}
     passes = [back for back in backwards(file) if back.driver == "plain" and file.tree.function(back.call) in steps]
-    for call in calls_of(file, "torch.amp.autocast"):
+    for call in calls_of(file, "torch.amp.autocast", _OLD):
         around = file.tree.parent.get(call)
         holder = file.tree.parent.get(around) if isinstance(around, ast.withitem) else None
-        if holder is None or not _is_half(file, call) or argument(call, "enabled") is not None:
+        if holder is None or not _is_half(file, call) or _may_be_off(file, call):
             continue
         for back in passes:
             if file.tree.function(back.call) is file.tree.function(call) and _made_in(file, back.loss, holder):
@@ -84,12 +85,16 @@ def fp16_autocast_without_loss_scaling(file: PythonFile, _target: LintTarget) ->
                 break
 
 
+def _may_be_off(file: PythonFile, call: ast.Call) -> bool:
+    return argument(call, "enabled", 0 if called(file, call) == _OLD else None) is not None
+
+
 def _is_half(file: PythonFile, call: ast.Call) -> bool:
     dtype = argument(call, "dtype", 1)
     device = argument(call, "device_type", 0)
-    on_gpu = called(file, call) and isinstance(device, ast.Constant) and device.value == "cuda"
+    on_gpu = called(file, call) == _OLD or (isinstance(device, ast.Constant) and device.value == "cuda")
     if dtype is None:
-        return bool(on_gpu) and not any(keyword.arg is None for keyword in call.keywords)
+        return on_gpu and not any(keyword.arg is None for keyword in call.keywords)
     return {library_value(file, o) for o in origins(file, dtype)} <= {"torch.float16", "torch.half"} and bool(
         origins(file, dtype)
     )

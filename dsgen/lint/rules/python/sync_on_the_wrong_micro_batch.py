@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 from dsgen.lint.mark import Mark, error
 from dsgen.lint.python.models import wrapper_of
-from dsgen.lint.python.origins import constant
+from dsgen.lint.python.origins import constant, same
 from dsgen.lint.python.periods import Period, period_of
 from dsgen.lint.python.read import PythonFile
 from dsgen.lint.python.syncing import no_syncs
@@ -94,7 +94,9 @@ def _holds_last(file: PythonFile, window: Window, call: ast.Call) -> bool:
         # Always: only where the backward pass stands right in it, and no other one syncs.
         return plainly and _is_only_backward(file, window)
     period = period_of(file, guards, call)
-    return period is not None and period.loop is gate.loop and not period.negated and _same_pass(file, period, gate)
+    if period is None or period.loop is not gate.loop or not same(file, period.size, gate.size):
+        return False
+    return _same_pass(file, period, gate) != period.negated
 
 
 def _is_only_backward(file: PythonFile, window: Window) -> bool:
@@ -105,6 +107,6 @@ def _is_only_backward(file: PythonFile, window: Window) -> bool:
 
 def _same_pass(file: PythonFile, one: Period, other: Period) -> bool:
     size = constant(file, one.size)
-    if isinstance(size, int) and size > 1 and size == constant(file, other.size):
+    if isinstance(size, int) and size > 1:
         return one.first % size == other.first % size
     return one.first == other.first
