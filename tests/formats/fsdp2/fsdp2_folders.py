@@ -88,6 +88,7 @@ def job(
     steps: int = 5,
     masked: bool = False,
     resume_at: int = 0,
+    loss_scale: float = 0,
     **asked: Any,
 ) -> dict[str, Any]:
     """A folder and what tests/formats/fsdp2/train_folders.py needs to know of it."""
@@ -103,6 +104,7 @@ def job(
         "steps": steps,
         "masked": masked,
         "resume_at": resume_at,
+        "loss_scale": loss_scale,
         "clipping": asked.get("clipping", 1.0),
         "optimizer": {key: optimizer[key] for key in ("type", *wanted)},
         "schedule": None if schedule is None else asdict(schedule),

@@ -12,8 +12,10 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -160,11 +162,26 @@ def equal(one: Any, other: Any) -> bool:
     return torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
 
 
+def overflown(module: Any, job: dict[str, Any]) -> dict[str, Any]:
+    """What is left of a training whose every gradient overflows."""
+    with patch.object(torch.amp, "GradScaler", partial(torch.amp.GradScaler, init_scale=job["loss_scale"])):
+        state = trained(module, options(job))
+    before = first_values(module, 5).state_dict()
+    return {
+        "moved": max(float((state["model"][name] - before[name]).abs().max()) for name in before),
+        "scale": state["scaler"]["scale"],
+        "scheduled": state["scheduler"]["last_epoch"],
+        "progress": state["progress"],
+    }
+
+
 def work(job: dict[str, Any]) -> dict[str, Any]:
     module = load(job["folder"])
     if job["masked"]:
         pairs = sys.modules["loader"].with_targets
         sys.modules["loader"].with_targets = lambda batch: (pairs(batch)[0], mask(pairs(batch)[1]))
+    if job["loss_scale"]:
+        return overflown(module, job)
     with Collectives() as collectives:
         state = trained(module, options(job))
     seen: dict[str, Any] = {"collectives": dict(collectives.seen), "progress": state["progress"]}
