@@ -13,7 +13,7 @@ _FACTORS = {"train_micro_batch_size_per_gpu": "micro batch", "gradient_accumulat
 @rule(
     "DS201",
     kinds=("deepspeed",),
-    source=("deepspeed/runtime/config.py:_batch_assertion, _set_batch_related_parameters"),
+    source="deepspeed/runtime/config.py:_batch_assertion, _set_batch_related_parameters",
 )
 def batch_sizes_that_do_not_multiply(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """Batch sizes that contradict each other.
@@ -61,13 +61,13 @@ def batch_sizes_that_do_not_multiply(file: ConfigFile, target: LintTarget) -> It
     product = known * ranks
     if total == product or (not complete and total % product == 0):
         return
-    sides = f"{_product(given)} x {ranks}" if given else str(ranks)
+    sides = f"{_product(given)} x {ranks} = {product}" if given else str(ranks)
     sign = "!=" if complete else "is no multiple of"
     parts = ", ".join([*(_FACTORS[key] for key in given), "data-parallel ranks"])
     fits = f"the numbers fit {total // known} ranks, so check the launcher; or " if total % known == 0 else ""
     yield error(
         ("train_batch_size",),
-        f"train_batch_size {total} {sign} {sides} = {product} ({parts}): DeepSpeed raises",
+        f"train_batch_size {total} {sign} {sides} ({parts}): DeepSpeed raises",
         help=f"{fits}leave train_batch_size out: DeepSpeed works it out" if given else f"write a multiple of {ranks}",
         related=tuple(((key,), "a factor of it") for key in given),
     )

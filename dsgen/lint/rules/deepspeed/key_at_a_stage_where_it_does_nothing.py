@@ -22,7 +22,7 @@ _OWN_RULES = {
 @rule(
     "DS307",
     kinds=("deepspeed",),
-    source=("deepspeed/runtime/engine.py:_configure_zero_optimizer (what each stage's optimizer is handed)"),
+    source="deepspeed/runtime/engine.py:_configure_zero_optimizer (what each stage's optimizer is handed)",
 )
 def key_at_a_stage_where_it_does_nothing(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """A key of zero_optimization that does nothing at this stage.

@@ -10,7 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS117",
     kinds=("deepspeed",),
-    source=("pydantic aliases (populate_by_name) and deepspeed/runtime/config_utils.py:_process_deprecated_field"),
+    source="pydantic aliases (populate_by_name) and deepspeed/runtime/config_utils.py:_process_deprecated_field",
 )
 def key_given_twice(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """Two spellings of one key at once, which DeepSpeed refuses.

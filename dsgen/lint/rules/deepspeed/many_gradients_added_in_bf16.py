@@ -13,7 +13,7 @@ _MANY = 32
 @rule(
     "DS406",
     kinds=("deepspeed",),
-    source=("deepspeed/runtime/engine.py:get_data_types (grad_accum_dtype defaults to the model's)"),
+    source="deepspeed/runtime/engine.py:get_data_types (grad_accum_dtype defaults to the model's)",
 )
 def many_gradients_added_in_bf16(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """Gradients of many micro batches added up in bf16.

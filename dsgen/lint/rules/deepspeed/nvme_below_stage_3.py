@@ -10,7 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS302",
     kinds=("deepspeed",),
-    source=("deepspeed/runtime/zero/stage_1_and_2.py:DeepSpeedZeroOptimizer (any device but none sets cpu_offload)"),
+    source="deepspeed/runtime/zero/stage_1_and_2.py:DeepSpeedZeroOptimizer (any device but none sets cpu_offload)",
 )
 def nvme_below_stage_3(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """NVMe offload of the optimizer acts as CPU offload at stages 1 and 2.

@@ -13,7 +13,7 @@ _LARGEST = 1e10
 @rule(
     "DS310",
     kinds=("deepspeed",),
-    source=("deepspeed/runtime/zero/stage3.py:_create_fp16_sub_groups; swap_tensor/partitioned_optimizer_swapper.py"),
+    source="deepspeed/runtime/zero/stage3.py:_create_fp16_sub_groups; swap_tensor/partitioned_optimizer_swapper.py",
 )
 def sub_group_too_large_for_nvme(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """A sub_group_size that defeats NVMe offload.

@@ -10,7 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS503",
     kinds=("deepspeed",),
-    source=("deepspeed/runtime/engine.py:_scheduler_from_config (lr_schedules, else torch.optim.lr_scheduler)"),
+    source="deepspeed/runtime/engine.py:_scheduler_from_config (lr_schedules, else torch.optim.lr_scheduler)",
 )
 def unknown_scheduler(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """A learning rate schedule that this DeepSpeed does not have, or no type at all (the section is then ignored).

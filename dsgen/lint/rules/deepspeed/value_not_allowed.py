@@ -10,7 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS112",
     kinds=("deepspeed",),
-    source=("deepspeed/runtime/zero/config.py; offload_config.py; precision_config.py; config.py"),
+    source="deepspeed/runtime/zero/config.py; offload_config.py; precision_config.py; config.py",
 )
 def value_not_allowed(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """A value outside what the key allows: below its minimum, above its maximum, or none of its words.
