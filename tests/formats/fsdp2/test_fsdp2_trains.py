@@ -121,8 +121,8 @@ def test_a_step_that_overflows_is_left_out_on_every_rank(two: dict[str, Any]) ->
     assert seen["progress"]["step"] == 3
 
 
-# The tiny decoder has two blocks, so three units with the root. At stage 3 blocks are gathered twice, in the forward and
-# in the backward pass, the root once. What the ranks say beside it: two sums a step, of targets and of losses.
+# The tiny decoder has two blocks, so three units with the root. At stage 3 blocks are gathered twice, in the forward
+# and in the backward pass, the root once. What the ranks say beside it: two sums a step, of targets and of losses.
 MICRO_BATCHES = 4 + 4 + 4 + 1 + 4
 COUNTS = {
     "stage 3": (5 * 5, 3 * 5, 2 * 5),
