@@ -47,6 +47,8 @@ class Bindings:
         self.of: dict[Place, list[Binding]] = {}
         self.imports: dict[tuple[ast.AST, str], list[str]] = {}
         """(scope, name) -> dotted names."""
+        self.brought: set[str] = set()
+        """Names that imports bind somewhere, and names that may stand for one of those."""
         self.stars: list[str] = []
         """Modules whose every name was imported."""
         self._names: dict[ast.AST, set[str]] = {}
@@ -158,6 +160,7 @@ class Bindings:
                 name, full = alias.asname or alias.name, f"{node.module}.{alias.name}"
             self.imports.setdefault((block, name), []).append(full)
             self._names.setdefault(block, set()).add(name)
+            self.brought.add(name)
 
     def _item(self, target: ast.expr, node: ast.AST, value: ast.expr) -> None:
         """The target of a loop, through ``enumerate``: its index is ITEM, 0 and its value ITEM of what it counts."""
@@ -183,6 +186,8 @@ class Bindings:
                 if (scope, name) in self._global:
                     scope = self.tree.module
                 self._bind(Place(scope, name), Binding(kind, node, value, steps))
+                if kind == "assign" and isinstance(value, ast.Attribute):
+                    self.brought.add(name)
             case ast.Attribute():
                 place = self.place(target)
                 if place is not None:

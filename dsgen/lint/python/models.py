@@ -63,7 +63,11 @@ def _wraps(file: PythonFile) -> list[Wrap]:
             found.append(Wrap("accelerate", call, None))
         elif owner is not None and is_fabric(file, owner):
             found.append(Wrap("fabric", call, None))
-    return sorted(found, key=lambda wrap: (wrap.call.lineno, wrap.call.col_offset))
+    return sorted(found, key=lambda wrap: (wrap.call.lineno, wrap.call.col_offset))[:_MOST]
+
+
+# More than any training file has; a bound on what hostile files cost.
+_MOST = 200
 
 
 def receiver(call: ast.Call) -> ast.expr | None:

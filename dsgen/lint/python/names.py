@@ -54,6 +54,8 @@ def library_name(file: PythonFile, expression: ast.AST) -> str | None:
 
 def _imported(file: PythonFile, name: ast.Name) -> str | None:
     known = bindings(file)
+    if name.id not in known.brought and not known.stars:
+        return None
     scope = known.scope(name, name.id)
     full = known.imports.get((scope, name.id))
     if full:
@@ -78,7 +80,11 @@ def _public(name: str) -> str:
 
 def called(file: PythonFile, call: ast.AST) -> str | None:
     """The dotted name of what is called."""
-    return library_name(file, call.func) if isinstance(call, ast.Call) else None
+    return file.once(_names_called).get(call)
+
+
+def _names_called(file: PythonFile) -> dict[ast.AST, str]:
+    return {call: name for call in file.tree.calls if (name := library_name(file, call.func))}
 
 
 def calls_of(file: PythonFile, *names: str) -> list[ast.Call]:
@@ -90,9 +96,8 @@ def calls_of(file: PythonFile, *names: str) -> list[ast.Call]:
 
 def _calls_by_name(file: PythonFile) -> dict[str, list[ast.Call]]:
     index: dict[str, list[ast.Call]] = {}
-    for call in file.tree.calls:
-        name = called(file, call)
-        if name:
+    for call, name in file.once(_names_called).items():
+        if isinstance(call, ast.Call):
             index.setdefault(name, []).append(call)
     return index
 

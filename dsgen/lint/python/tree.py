@@ -1,7 +1,7 @@
 """A syntax tree with what ``ast`` leaves out: parents, order and what encloses a node. Nothing here recurses."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -23,13 +23,17 @@ class Tree:
         self.parent: dict[ast.AST, ast.AST] = {}
         self.nodes: list[ast.AST] = []
         """Every node, in the order of the text."""
+        self._block: dict[ast.AST, Block] = {module: module}
         waiting: list[ast.AST] = [module]
         while waiting:
             node = waiting.pop()
             self.nodes.append(node)
+            own = self._block[node]
+            inside = _inside(node)
             children = list(ast.iter_child_nodes(node))
             for child in children:
                 self.parent[child] = node
+                self._block[child] = node if child in inside and isinstance(node, _BLOCKS) else own
             waiting.extend(reversed(children))
 
     @cached_property
@@ -66,17 +70,16 @@ class Tree:
 
     def block(self, node: ast.AST) -> Block:
         """The function, lambda, class or module whose names a node's expressions see first."""
-        for ancestor, child in self.above(node):
-            if isinstance(ancestor, _BLOCKS) and not _outside(ancestor, child):
-                return ancestor
-        return self.module
+        return self._block[node]
 
     def function(self, node: ast.AST) -> Function | None:
         """The innermost function around a node."""
-        for ancestor, child in self.above(node):
-            if isinstance(ancestor, FUNCTIONS) and not _outside(ancestor, child):
-                return ancestor
-        return None
+        block = self._block[node]
+        while not isinstance(block, FUNCTIONS):
+            if isinstance(block, ast.Module):
+                return None
+            block = self._block[block]
+        return block
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """The innermost statement that holds a node."""
@@ -129,15 +132,16 @@ def position(node: ast.AST) -> tuple[int, int]:
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
-def _outside(block: ast.AST, child: ast.AST) -> bool:
-    """Decorators, defaults and base classes belong to the block around."""
-    if isinstance(block, ast.Lambda):
-        return False
-    return not isinstance(block, ast.Module) and child not in getattr(block, "body", ()) and not _is_arguments(child)
-
-
-def _is_arguments(child: ast.AST) -> bool:
-    return isinstance(child, ast.arguments)
+def _inside(node: ast.AST) -> Collection[ast.AST]:
+    """Children that see a block's own names; decorators, defaults and base classes belong to the block around."""
+    match node:
+        case ast.Module(body=body) | ast.ClassDef(body=body):
+            return set(body)
+        case ast.FunctionDef(args=args, body=body) | ast.AsyncFunctionDef(args=args, body=body):
+            return {args, *body}
+        case ast.Lambda(args=args, body=value):
+            return {args, value}
+    return ()
 
 
 def _branch(node: ast.AST, child: ast.AST) -> object:

@@ -96,6 +96,9 @@ def test_what_is_deep_or_turns_in_circles_ends(text: str) -> None:
 
 BIG: dict[str, str] = {
     "fifty thousand lines": "import torch\n" + "value = compute(value, 3)\n" * 50_000,
+    "one function of twenty thousand lines": "import torch\ndef f():\n"
+    + "    value = compute(value, 3)\n" * 20_000
+    + LOOP,
     "ten thousand backward passes": "import torch\n" + "loss.backward()\noptimizer.step()\n" * 10_000,
     "many functions": "import torch\n"
     + "".join(f"def f{i}(x):\n    x.backward()\n    return f{(i * 7) % 3000}(x)\n" for i in range(3000)),
