@@ -9,7 +9,7 @@ from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
 
-@rule("TC215", kinds=("python",), source="arithmetic; tests/conformance/test_accumulation.py runs it")
+@rule("TC215", kinds=("python",), source="arithmetic; tests/conformance/test_training_claims.py")
 def clip_with_every_micro_batch(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """Gradients are clipped with every micro-batch, though the update comes only every k: the sum points elsewhere.
 

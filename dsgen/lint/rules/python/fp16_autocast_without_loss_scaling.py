@@ -19,7 +19,7 @@ _OTHERS = {"accelerate", "deepspeed", "lightning", "pytorch_lightning", "lightni
 @rule(
     "TC401",
     kinds=("python",),
-    source="torch docs of torch.amp; tests/conformance/test_accumulation.py: fp16 flushes to zero",
+    source="torch docs of torch.amp; tests/conformance/test_training_claims.py",
 )
 def fp16_autocast_without_loss_scaling(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """A loss is computed under fp16 autocast and back-propagated without a ``GradScaler``.

@@ -13,7 +13,8 @@ from dsgen.lint.target import LintTarget
 @rule(
     "TC601",
     kinds=("python",),
-    source="torch/distributed/fsdp/fully_sharded_data_parallel.py:clip_grad_norm_; tests/conformance/test_fsdp_clip.py",
+    source="torch/distributed/fsdp/fully_sharded_data_parallel.py:clip_grad_norm_; "
+    "tests/conformance/test_training_claims.py",
 )
 def fsdp1_clipped_by_torch(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """``torch.nn.utils.clip_grad_norm_`` on an FSDP1 model: it sees the norm of this rank's shard only.

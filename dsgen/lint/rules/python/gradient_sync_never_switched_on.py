@@ -11,7 +11,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "TC210",
     kinds=("python",),
-    source="torch/distributed/fsdp: FSDPModule.set_requires_gradient_sync; tests/conformance/test_no_sync.py runs it",
+    source="torch/distributed/fsdp: FSDPModule.set_requires_gradient_sync; tests/conformance/test_training_claims.py",
 )
 def gradient_sync_never_switched_on(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """``set_requires_gradient_sync(False)`` and never True again: sharded gradients stay None, and nothing is trained.

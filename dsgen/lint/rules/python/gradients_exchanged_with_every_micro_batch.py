@@ -14,7 +14,8 @@ from dsgen.lint.target import LintTarget
 @rule(
     "TC205",
     kinds=("python",),
-    source="torch/nn/parallel/distributed.py:no_sync; torch/distributed/fsdp; tests/conformance/test_no_sync.py counts",
+    source="torch/nn/parallel/distributed.py:no_sync; torch/distributed/fsdp; "
+    "tests/conformance/test_training_claims.py",
 )
 def gradients_exchanged_with_every_micro_batch(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """Gradient accumulation that exchanges gradients after every micro-batch instead of once per update.

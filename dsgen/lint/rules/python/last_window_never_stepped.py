@@ -10,7 +10,7 @@ from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
 
-@rule("TC204", kinds=("python",), source="arithmetic; tests/conformance/test_accumulation.py runs it")
+@rule("TC204", kinds=("python",), source="arithmetic; tests/conformance/test_training_claims.py")
 def last_window_never_stepped(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """The batches left over at the end of the data (their number mod k) are back-propagated, but never make an update.
 

@@ -14,7 +14,7 @@ from dsgen.lint.target import LintTarget
 _ACCUMULATION = re.compile(r"accum|micro|\bgas\b", re.IGNORECASE)
 
 
-@rule("TC202", kinds=("python",), source="arithmetic; tests/conformance/test_accumulation.py runs it")
+@rule("TC202", kinds=("python",), source="arithmetic; tests/conformance/test_training_claims.py")
 def loss_not_divided_by_the_accumulation(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """Gradients of k micro-batches are added up, but the loss is not divided by k: they come out k times too large.
 

@@ -14,7 +14,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "TC405",
     kinds=("python",),
-    source="torch/distributed/fsdp/_fully_shard: mp_policy is per call; tests/conformance/test_fsdp2.py",
+    source="torch/distributed/fsdp/_fully_shard: mp_policy is per call; tests/conformance/test_training_claims.py",
 )
 def mp_policy_on_some_modules_only(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """``mp_policy`` is given to some ``fully_shard`` calls of a model and not to others. It is not inherited.

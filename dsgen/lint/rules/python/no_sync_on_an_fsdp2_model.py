@@ -12,7 +12,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "TC206",
     kinds=("python",),
-    source="torch/distributed/fsdp/_fully_shard: FSDPModule has no no_sync; tests/conformance/test_no_sync.py calls it",
+    source="torch/distributed/fsdp/_fully_shard: FSDPModule has no no_sync; tests/conformance/test_training_claims.py",
 )
 def no_sync_on_an_fsdp2_model(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """``no_sync()`` on a model that ``fully_shard`` sharded: FSDP2 has no such method, so it raises AttributeError.

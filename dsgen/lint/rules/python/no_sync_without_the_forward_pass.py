@@ -14,7 +14,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "TC211",
     kinds=("python",),
-    source="torch/nn/parallel/distributed.py: forward reads the flag; tests/conformance/test_no_sync.py counts",
+    source="torch/nn/parallel/distributed.py: forward reads the flag; tests/conformance/test_training_claims.py",
 )
 def no_sync_without_the_forward_pass(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """``no_sync()`` around the backward pass only: DDP reads the flag in forward, so nothing is saved.

@@ -14,7 +14,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "TC503",
     kinds=("python",),
-    source="torch/distributed/fsdp: parameters are replaced; tests/conformance/test_fsdp2.py",
+    source="torch/distributed/fsdp: parameters are replaced; tests/conformance/test_training_claims.py",
 )
 def optimizer_before_sharding(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """The optimizer is built before the model is sharded: it holds the old parameters, and nothing is ever trained.

@@ -14,7 +14,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "TC402",
     kinds=("python",),
-    source="torch/distributed/fsdp/sharded_grad_scaler.py; tests/conformance/test_fsdp_clip.py",
+    source="torch/distributed/fsdp/sharded_grad_scaler.py; tests/conformance/test_training_claims.py",
 )
 def plain_grad_scaler_with_fsdp1(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """``torch.amp.GradScaler`` with an FSDP1 model: each rank looks for infinities in its own shard only.

@@ -15,7 +15,8 @@ _TRAINERS = ("transformers.Trainer", "transformers.Seq2SeqTrainer")
 @rule(
     "TC610",
     kinds=("python",),
-    source="torch/utils/checkpoint.py: reentrant needs an input that requires grad; tests/conformance",
+    source="torch/utils/checkpoint.py: reentrant needs an input that requires grad; "
+    "tests/conformance/test_training_claims.py",
 )
 def reentrant_checkpoint_of_a_frozen_model(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """Reentrant checkpointing of a model whose embeddings are frozen (LoRA): blocks get no gradients.

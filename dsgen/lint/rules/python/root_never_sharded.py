@@ -13,7 +13,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "TC607",
     kinds=("python",),
-    source="torch/distributed/fsdp/_fully_shard; tests/conformance/test_fsdp2.py: ranks differ",
+    source="torch/distributed/fsdp/_fully_shard; tests/conformance/test_training_claims.py",
 )
 def root_never_sharded(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """Only the blocks are sharded, the model around them is not: the gradients of its own parameters are not reduced.

@@ -11,12 +11,13 @@ from dsgen.lint.target import LintTarget
 @rule(
     "TC606",
     kinds=("python",),
-    source="torch/distributed/fsdp/_fully_shard/_fully_shard.py; tests/conformance/test_fsdp2.py",
+    source="torch/distributed/fsdp/_fully_shard/_fully_shard.py; tests/conformance/test_training_claims.py",
 )
 def root_sharded_before_its_blocks(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
-    """``fully_shard`` on the whole model before its blocks: the root takes every parameter, and training crashes.
+    """``fully_shard`` on the whole model before its blocks: the root takes every parameter.
 
-    FSDP2 is applied from the bottom up.
+    FSDP2 is applied from the bottom up. Sharding a block whose parameters are sharded already raises TypeError, with
+    a message that does not tell why.
 
     ```python bad
     from torch.distributed.fsdp import fully_shard
@@ -43,8 +44,9 @@ def root_sharded_before_its_blocks(file: PythonFile, _target: LintTarget) -> Ite
             if inside and file.tree.precedes(root.call, block.call):
                 yield error(
                     root.call,
-                    "the root is sharded before its blocks: it takes their parameters, and the first forward pass "
-                    "raises TypeError",
+                    "the root is sharded before its blocks: it takes their parameters, and sharding a block then "
+                    "raises "
+                    "TypeError",
                     help="shard the blocks first, the root last",
                     related=((block.call, "a block"),),
                 )

@@ -16,7 +16,9 @@ _SAMPLER = "torch.utils.data.DistributedSampler"
 
 
 @rule(
-    "TC801", kinds=("python",), source="torch/utils/data/distributed.py: set_epoch seeds the shuffle; tests/conformance"
+    "TC801",
+    kinds=("python",),
+    source="torch/utils/data/distributed.py: set_epoch seeds the shuffle; tests/conformance/test_training_claims.py",
 )
 def sampler_without_set_epoch(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """A shuffling ``DistributedSampler`` in a loop over epochs, without ``set_epoch``: every epoch has the same order.

@@ -25,7 +25,7 @@ _PLACES = {
 @rule(
     "TC501",
     kinds=("python",),
-    source="torch/optim/lr_scheduler.py: step() counts calls; tests/conformance/test_accumulation.py",
+    source="torch/optim/lr_scheduler.py: step() counts calls; tests/conformance/test_training_claims.py",
 )
 def schedule_not_in_updates(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """A learning rate schedule that is counted in one unit and stepped in another, under gradient accumulation.

@@ -9,7 +9,7 @@ from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
 
-@rule("TC201", kinds=("python",), source="arithmetic; tests/conformance/test_accumulation.py runs it")
+@rule("TC201", kinds=("python",), source="arithmetic; tests/conformance/test_training_claims.py")
 def step_at_the_wrong_micro_batch(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """Gradient accumulation whose gate is off by one: the first update comes too early, or too late.
 

@@ -15,7 +15,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "TC209",
     kinds=("python",),
-    source="torch/nn/parallel/distributed.py:no_sync; tests/conformance/test_no_sync.py: ranks drift apart",
+    source="torch/nn/parallel/distributed.py:no_sync; tests/conformance/test_training_claims.py",
 )
 def sync_on_the_wrong_micro_batch(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """``no_sync()`` holds the very micro-batch that the update follows: gradients are used before they are exchanged.

@@ -13,7 +13,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "TC605",
     kinds=("python",),
-    source="torch/distributed/fsdp/_fully_shard: shared parameters; tests/conformance/test_fsdp2.py",
+    source="torch/distributed/fsdp/_fully_shard: shared parameters; tests/conformance/test_training_claims.py",
 )
 def tied_weights_in_two_units(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """Two modules that share one weight become two FSDP2 units.

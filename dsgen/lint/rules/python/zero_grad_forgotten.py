@@ -11,7 +11,9 @@ from dsgen.lint.target import LintTarget
 
 
 @rule(
-    "TC213", kinds=("python",), source="torch.autograd adds into .grad; tests/conformance/test_accumulation.py runs it"
+    "TC213",
+    kinds=("python",),
+    source="torch.autograd adds into .grad; tests/conformance/test_training_claims.py",
 )
 def zero_grad_forgotten(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """A training loop that never clears gradients: every update uses the sum of all gradients since the start.

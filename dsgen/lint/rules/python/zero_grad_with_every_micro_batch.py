@@ -8,7 +8,7 @@ from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
 
-@rule("TC212", kinds=("python",), source="arithmetic; tests/conformance/test_accumulation.py runs it")
+@rule("TC212", kinds=("python",), source="arithmetic; tests/conformance/test_training_claims.py")
 def zero_grad_with_every_micro_batch(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """``zero_grad()`` in every pass of a loop that updates only every k passes: nothing is accumulated.
 
