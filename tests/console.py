@@ -33,3 +33,22 @@ def dsgen(
     assert "Traceback" not in ran.stderr + ran.stdout, ran.stderr
     assert ran.returncode in {0, 1, 2}, ran
     return ran
+
+
+def copy_sources(folder: Path) -> None:
+    """Copies what git would hand out: the tracked files, and those not yet added but not ignored either."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode == 0:
+        names = [name for name in listed.stdout.decode("utf-8").split("\0") if name]
+    else:
+        # An unpacked sdist has no history; it holds nothing else either.
+        names = [path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()]
+    for name in names:
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes((ROOT / name).read_bytes())

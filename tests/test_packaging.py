@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from console import ROOT, dsgen, environment
+from console import ROOT, copy_sources, dsgen, environment
 
 EXAMPLE = ROOT / "examples" / "llama-2-7b-8xa100"
 
@@ -26,23 +26,8 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What git would hand out: the tracked files, and those not yet added but not ignored either."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-    )
     folder = tmp_path_factory.mktemp("clone")
-    if listed.returncode == 0:
-        names = [name for name in listed.stdout.decode("utf-8").split("\0") if name]
-    else:
-        # An unpacked sdist has no history; it holds nothing else either.
-        names = [path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()]
-    for name in names:
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes((ROOT / name).read_bytes())
+    copy_sources(folder)
     return folder
 
 
