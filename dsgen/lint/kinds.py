@@ -39,6 +39,8 @@ class Kind:
     """``module:function`` with (bytes, target, name) -> Readable; imported when the first such file comes."""
     most_bytes: int = MAX_BYTES
     """Larger files are not read."""
+    encoding: Callable[[bytes], str] = lambda _: "utf-8"
+    """The encoding in which a file that could be read is edited."""
 
     def read(self, data: bytes, target: LintTarget, name: str) -> Readable:
         """Reads one file; by its name what lies beside it can be found."""
@@ -73,7 +75,9 @@ def _is_deepspeed(text: str) -> bool:
 
 
 # Code that drives training itself, or hands it to a trainer.
-_TRAINING_LIBRARY = re.compile(r"^\s*(?:import|from)\s+(?:torch|deepspeed|accelerate|transformers|trl)\b", re.MULTILINE)
+_TRAINING_LIBRARY = re.compile(
+    r"^[ \t]*(?:import\b[^\n#]*|from[ \t]+)\b(?:torch|deepspeed|accelerate|transformers|trl|lightning)\b", re.MULTILINE
+)
 _TRAINING = re.compile(
     r"\.backward\(|DistributedDataParallel|FullyShardedDataParallel|\bfully_shard\b|deepspeed\.initialize"
     r"|\bAccelerator\(|TrainingArguments\(|\bSFTConfig\("
@@ -84,9 +88,16 @@ def _is_training_code(text: str) -> bool:
     return bool(_TRAINING_LIBRARY.search(text)) and bool(_TRAINING.search(text))
 
 
+def _python_encoding(data: bytes) -> str:
+    import io
+    from tokenize import detect_encoding  # late: only files that are fixed need it
+
+    return detect_encoding(io.BytesIO(data).readline)[0]
+
+
 KINDS = (
     Kind("deepspeed", (".json", ".hjson"), _is_deepspeed, "dsgen.lint.config_file:read_file"),
-    Kind("python", (".py",), _is_training_code, "dsgen.lint.python.read:read_python", 4 << 20),
+    Kind("python", (".py",), _is_training_code, "dsgen.lint.python.read:read_python", 4 << 20, _python_encoding),
 )
 
 

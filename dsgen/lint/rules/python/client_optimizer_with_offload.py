@@ -2,7 +2,7 @@ import ast
 from collections.abc import Iterator
 
 from dsgen.lint.mark import Mark, error
-from dsgen.lint.python.configs import engine_config, look
+from dsgen.lint.python.configs import engine_config, look, stage_of
 from dsgen.lint.python.models import wraps_by
 from dsgen.lint.python.names import argument, called
 from dsgen.lint.python.origins import origins
@@ -39,7 +39,7 @@ def client_optimizer_with_offload(file: PythonFile, _target: LintTarget) -> Iter
         device = look(config, "zero_optimization", "offload_optimizer", "device", default="none")
         forced = look(config, "zero_force_ds_cpu_optimizer", default=True)
         given = argument(wrap.call, "optimizer", 2)
-        if given is None or device not in ("cpu", "nvme") or forced is not True:
+        if given is None or device not in ("cpu", "nvme") or forced is not True or stage_of(config) in (0, None):
             continue
         made = [origin.node for origin in origins(file, given)]
         if made and all(_is_foreign(file, node) for node in made):
@@ -56,4 +56,4 @@ def client_optimizer_with_offload(file: PythonFile, _target: LintTarget) -> Iter
 
 def _is_foreign(file: PythonFile, node: ast.AST) -> bool:
     name = called(file, node) or ""
-    return is_optimizer_call(file, node) and not name.startswith("deepspeed.ops.")
+    return is_optimizer_call(file, node) and name.rpartition(".")[2] not in ("DeepSpeedCPUAdam", "DeepSpeedCPULion")

@@ -12,7 +12,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "TC302",
     kinds=("python",),
-    source="transformers/modeling_utils.py: DeepSpeed Zero-3 is not compatible with passing a device_map",
+    source="transformers/integrations/accelerate.py: Zero-3 is not compatible with passing a device_map",
 )
 def device_map_with_zero_3(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """``from_pretrained(device_map=...)`` under ZeRO-3: whole layers on devices, or every parameter cut.

@@ -14,7 +14,7 @@ from dsgen.lint.target import LintTarget
     kinds=("python",),
     source="deepspeed/runtime/engine.py:no_sync asserts not zero_optimization_partition_gradients",
 )
-def no_sync_with_zero_2_or_3(file: PythonFile, target: LintTarget) -> Iterator[Mark]:
+def no_sync_with_zero_2_or_3(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """``engine.no_sync()`` at ZeRO stage 2 or 3, where gradients are partitioned in every backward pass.
 
     DeepSpeed has asserted against it since 0.16. It accumulates by itself: ``engine.backward`` and ``engine.step`` for
@@ -43,11 +43,10 @@ def no_sync_with_zero_2_or_3(file: PythonFile, target: LintTarget) -> Iterator[M
         for wrap in wraps_of(file, model):
             stage = stage_of(engine_config(file, wrap)) if wrap.wrapper == "deepspeed" else None
             if stage in (2, 3):
-                does = "asserts" if target.since("0.16.0") else "ignores it from 0.16 on by an assertion"
                 yield error(
                     call,
                     f"no_sync() is not allowed at ZeRO stage {stage}, which reduces gradients in every backward pass: "
-                    f"DeepSpeed {does}",
+                    "DeepSpeed asserts",
                     help="remove it: engine.backward() and engine.step() accumulate by themselves; ZeRO 0 and 1 would "
                     "allow no_sync()",
                 )
