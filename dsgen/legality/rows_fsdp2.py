@@ -16,7 +16,29 @@ def _misses_global_batch(case: Case) -> bool:
     return wanted is not None and case.plan.global_batch != wanted
 
 
+def _is_of_others(case: Case) -> bool:
+    return case.target.loaded_by == "transformers" or case.shapes.factory is not None
+
+
 ROWS = (
+    Row(
+        name="factory-and-a-class-of-transformers",
+        formats=_ONLY,
+        forbidden=lambda case: case.target.loaded_by == "transformers" and case.shapes.factory is not None,
+        why="the model is either made by a factory or a class of transformers; leave out loaded_by, or factory",
+        source="dsgen itself: dsgen/formats/fsdp2/folder.py",
+        library="torch",
+    ),
+    Row(
+        name="factory-in-deepspeed",
+        formats=("deepspeed",),
+        forbidden=lambda case: case.shapes.factory is not None,
+        why=(
+            "dsgen calls a factory in FSDP2 code only, not yet in a script for DeepSpeed; leave factory out and use "
+            "the config with your own script, or use target: {{format: fsdp2}}"
+        ),
+        source="dsgen itself: dsgen/formats/deepspeed/folder.py",
+    ),
     Row(
         name="fsdp2-before-torch-2-6",
         formats=_ONLY,
@@ -129,12 +151,12 @@ ROWS = (
         fields=("micro_batch", "accumulation"),
     ),
     Row(
-        name="adapters-on-a-class-of-transformers-in-fsdp2",
+        name="adapters-on-a-model-of-others-in-fsdp2",
         formats=_ONLY,
-        forbidden=lambda case: case.target.loaded_by == "transformers" and case.training.method.type != "full",
+        forbidden=lambda case: _is_of_others(case) and case.training.method.type != "full",
         why=(
-            "dsgen writes adapters for FSDP2 into its own decoder only, not yet onto a class of transformers; leave "
-            "loaded_by out, or use method: {{type: full}}"
+            "dsgen writes adapters for FSDP2 into its own decoder only, not yet onto a class of transformers or the "
+            "model of a factory; leave loaded_by and factory out, or use method: {{type: full}}"
         ),
         source="dsgen itself: dsgen/formats/fsdp2/folder.py",
         library="torch",

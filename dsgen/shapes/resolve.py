@@ -1,5 +1,7 @@
 """What the spec says of its model becomes shapes."""
 
+from dataclasses import replace
+
 from dsgen.errors import InputError, Place, RefusedError
 from dsgen.facts.models import Model, find_model, nearest_models
 from dsgen.shapes.from_row import from_row
@@ -19,7 +21,8 @@ def shapes_of(spec: Spec) -> Shapes:
 def _base(spec: Spec) -> Shapes:
     model = spec.model
     if model.sizes is not None:
-        return from_sizes(model.sizes, lambda key: spec.place("model", key))
+        shapes = from_sizes(model.sizes, lambda key: spec.place("model", key))
+        return shapes if model.factory is None else replace(shapes, name=model.factory, factory=model.factory)
     if model.path is not None:
         from dsgen.shapes.from_config import from_config
 

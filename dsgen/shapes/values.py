@@ -120,6 +120,8 @@ class Shapes:
     """Embeddings, last norm, output head (absent if tied)."""
     notes: tuple[str, ...] = ()
     """What was inferred or assumed, in sentences for the user."""
+    factory: str | None = None
+    """package.module:function that makes the model, where it is the user's own."""
     stated_parameters: int | None = None
     """The round figure that the user gave (7B), for accounts that quote it; sizes decide everything else."""
 

@@ -64,7 +64,8 @@ def _spec(source: Source) -> Spec:
 
 def _model(value: Any, folder: Path) -> ModelSpec:
     if not isinstance(value, str):
-        return ModelSpec(sizes=ModelSizes(**value))
+        sizes = {key: size for key, size in value.items() if key != "factory"}
+        return ModelSpec(sizes=ModelSizes(**sizes), factory=value.get("factory"))
     path = folder / (Path.home() / value[2:] if value.startswith("~/") else value)
     looks_like_path = value.startswith(("./", "../", "/", "~/")) or value in {".", ".."} or value.endswith(".json")
     # A name stays a name unless a model really lies there, as transformers decides too.
@@ -112,6 +113,12 @@ def _meetings(document: Typed) -> list[Fault]:
     training = document.value.get("training", {})
     faults: list[Fault] = []
     path: KeyPath
+    model = document.value["model"]
+    if isinstance(model, dict) and model.keys() == {"factory"}:
+        path = ("model", "factory")
+        message = "model.factory: the function is called when the training starts, so it says no sizes here"
+        help = "write parameters beside it, and layers, hidden, vocab and more as far as you know them"
+        faults.append(Fault(path, document.places[path], message, help))
     tokens, length = training.get("global_tokens"), training.get("sequence_length")
     if tokens is not None and length is not None and tokens % length:
         path = ("training", "global_tokens")

@@ -40,6 +40,8 @@ class ModelSpec:
     path: Path | None = None
     """A folder with a Hugging Face config.json, or that file, made absolute against the spec's folder."""
     sizes: ModelSizes | None = None
+    factory: str | None = None
+    """package.module:function that makes the model which ``sizes`` describes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,7 @@ def case(
     optimizer: str = "adamw",
     method: Literal["full", "lora"] = "full",
     global_batch: int | None = None,
+    factory: str | None = None,
     format: str = "deepspeed",
     loaded_by: str = "deepspeed",
     versions: Mapping[str, str] | None = None,
@@ -58,7 +59,7 @@ def case(
     """A legal case, but for what is named."""
     return Case(
         plan=replace(PLAN, **plan),
-        shapes=SHAPES,
+        shapes=replace(SHAPES, factory=factory),
         training=Training(optimizer=Optimizer(type=optimizer), global_batch=global_batch, method=Method(type=method)),
         hardware=hardware(gpu, nvme_path=nvme_path),
         target=Target(format=format, loaded_by=loaded_by, versions=versions or {}),  # type: ignore[arg-type]
@@ -147,9 +148,14 @@ CASES: dict[str, tuple[Case, Case]] = {
     "activation-offload-in-fsdp2": (fsdp2(offload_activations=True), fsdp2(offload_activations=False)),
     "bf16-without-hardware-in-fsdp2": (fsdp2(gpu="v100-16gb-sxm"), fsdp2(gpu="v100-16gb-sxm", precision="fp16")),
     "global-batch-not-met-in-fsdp2": (fsdp2(global_batch=128), fsdp2(global_batch=64)),
-    "adapters-on-a-class-of-transformers-in-fsdp2": (
+    "adapters-on-a-model-of-others-in-fsdp2": (
         fsdp2(loaded_by="transformers", method="lora"),
         fsdp2(method="lora"),
     ),
+    "factory-and-a-class-of-transformers": (
+        fsdp2(loaded_by="transformers", factory="my.models:build"),
+        fsdp2(factory="my.models:build"),
+    ),
+    "factory-in-deepspeed": (case(factory="my.models:build"), case()),
     "optimizer-not-in-torch-optim": (fsdp2(optimizer="lamb"), fsdp2(optimizer="sgd")),
 }

@@ -39,7 +39,7 @@ def test_row_is_well_formed(row: Row) -> None:
     assert set(row.fields) <= set(Plan.__slots__)
     assert row.library in libraries()
     sentence = explain(row, CASES[row.name][0].plan)
-    assert "{" not in re.sub(r"\{(path: ...|every: n|format: deepspeed|type: full)\}", "", sentence)
+    assert "{" not in re.sub(r"\{(path: ...|every: n|format: deepspeed|format: fsdp2|type: full)\}", "", sentence)
 
 
 def test_sentence_names_the_plans_own_numbers() -> None:

@@ -150,7 +150,7 @@ def test_defaults_are_those_of_the_values(definition: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("definitions", "kind", "left_out"),
     [
-        (["model_sizes"], ModelSizes, set()),
+        (["model_sizes"], ModelSizes, {"factory"}),
         (["hardware"], HardwareSpec, set()),
         (["gpu_numbers"], GpuNumbers, set()),
         (["adam", "sgd"], Optimizer, set()),

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from dsgen.errors import RefusedError
 from dsgen.formats.decoder import decoder_source
 from dsgen.formats.fsdp2.optimizer import optimizer
 from dsgen.formats.fsdp2.order import Order
@@ -12,17 +13,16 @@ from dsgen.shapes.tiny import tiny
 from dsgen.units import format_bytes
 
 LAUNCHER = "launch/torchrun.sh"
+OWN = ("train.py", "loader.py", "weights.py", "checkpoint.py")
+FILES = frozenset((*OWN, "model.py", "data.py", "sharding.py"))
 _FP32 = 4
 
 
 def scripts(order: Order, templates: Path | None) -> tuple[dict[str, str], frozenset[str]]:
     """Files by relative path, and which of them may be executed."""
     plan, values = order.plan, _values(order)
-    files = {
-        name: render(f"fsdp2/{name}.j2", values, templates)
-        for name in ("train.py", "loader.py", "weights.py", "checkpoint.py")
-    }
-    files["model.py"] = _transformers(order, templates) if order.from_transformers else _decoder(order, templates)
+    files = {name: render(f"fsdp2/{name}.j2", values, templates) for name in OWN}
+    files["model.py"] = _MODELS[order.source](order, templates)
     files["data.py"] = render("model/data.py.j2", {"sharded": False}, templates)
     nodes = -(-plan.world_size // plan.gpus_per_node)
     machines = {"nodes": nodes, "per_node": min(plan.gpus_per_node, plan.world_size)}
@@ -54,6 +54,20 @@ def _transformers(order: Order, templates: Path | None) -> str:
     return render("fsdp2/transformers/model.py.j2", values, templates)
 
 
+def _factory(order: Order, templates: Path | None) -> str:
+    module, _, function = (order.shapes.factory or "").partition(":")
+    if f"{module.partition('.')[0]}.py" in FILES:
+        raise RefusedError.at(
+            f"the factory {module}:{function} would be looked for in the folder's own {module.partition('.')[0]}.py",
+            help="put it into a package with another name",
+        )
+    values = {"module": module, "function": function, "vocab": order.shapes.architecture.vocab}
+    return render("fsdp2/factory/model.py.j2", values, templates)
+
+
+_MODELS = {"decoder": _decoder, "transformers": _transformers, "factory": _factory}
+
+
 def _values(order: Order) -> dict[str, Any]:
     case, plan = order.case, order.plan
     schedule = case.training.scheduler
@@ -62,7 +76,7 @@ def _values(order: Order) -> dict[str, Any]:
         "model": case.shapes.name,
         "plan": plan,
         "shard_group": order.shard_group,
-        "source": "transformers" if order.from_transformers else "decoder",
+        "source": order.source,
         "sequence_length": order.sequence_length,
         "steps": schedule.total_steps if schedule else None,
         "schedule": None if constant else schedule,

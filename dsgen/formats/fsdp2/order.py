@@ -1,6 +1,7 @@
 """What the files of this format are written from."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from dsgen.legality.values import Case
 from dsgen.plan import Plan
@@ -23,9 +24,12 @@ class Order:
         return self.case.shapes
 
     @property
-    def from_transformers(self) -> bool:
-        """Whether the model is a class of transformers, rather than the decoder that is written beside it."""
-        return self.case.target.loaded_by == "transformers"
+    def source(self) -> Literal["decoder", "transformers", "factory"]:
+        """What the model is: the decoder that is written beside it, a class of transformers, or what a function of the
+        user makes."""
+        if self.shapes.factory is not None:
+            return "factory"
+        return "transformers" if self.case.target.loaded_by == "transformers" else "decoder"
 
     @property
     def shard_group(self) -> int | None:

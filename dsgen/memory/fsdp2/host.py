@@ -27,8 +27,9 @@ def training(setting: Setting) -> Mapping[str, int]:
 
 def loading(setting: Setting) -> int:
     """A node's share while weights are made. The generated decoder is filled on the GPU, module by module; a class of
-    transformers is read whole, 4 P, by rank 0."""
-    return FP32 * setting.parameters if setting.target.loaded_by == "transformers" else 0
+    transformers, or what a factory makes, is made whole, 4 P, by rank 0."""
+    whole = setting.target.loaded_by == "transformers" or setting.shapes.factory is not None
+    return FP32 * setting.parameters if whole else 0
 
 
 def _locked(setting: Setting, *, trained_only: bool) -> int:

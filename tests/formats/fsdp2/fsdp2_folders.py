@@ -57,12 +57,15 @@ def written(
     method: Method | None = None,
     sequence_length: int = 4096,
     loaded_by: str = "deepspeed",
+    factory: str | None = None,
     folder: bool = True,
     **changes: Any,
 ) -> Written:
     """What the writer makes of such a plan."""
     training = Training(optimizer=optimizer, scheduler=scheduler, gradient_clipping=clipping, method=method or Method())
     about = shapes(model, method)
+    if factory is not None:
+        about = replace(about, factory=factory, architecture=replace(about.architecture, vocab=256))
     target = Target(format="fsdp2", loaded_by=loaded_by)  # type: ignore[arg-type]
     made = writer("fsdp2").write(
         plan(about, world, **changes), about, training, target, hardware(world), sequence_length, folder=folder

@@ -39,6 +39,7 @@ SOURCES: list[dict[str, Any]] = [
     {},
     {"loaded_by": "transformers"},
     {"model": "mixtral-8x7b"},
+    {"factory": "package.models:build"},
     {"method": Method(type="lora"), "model": "gpt2-xl", "sequence_length": 1024},
 ]
 
@@ -91,11 +92,12 @@ def test_is_formatted_and_clean(folders: list[Path]) -> None:
     run("ruff", "check", "--isolated", ".", cwd=top)
 
 
-@pytest.mark.parametrize("index", [0, 37, 69])
+@pytest.mark.parametrize("index", [0, 46, 93, 78])
 def test_types_hold(folders: list[Path], index: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     cache = tmp_path_factory.getbasetemp() / "mypy"
     settings = cache.with_suffix(".ini")
-    settings.write_text("[mypy]\n[mypy-transformers.*]\nfollow_imports = skip\nignore_missing_imports = true\n")
+    lines = ["[mypy]", "ignore_missing_imports = true", "[mypy-transformers.*]", "follow_imports = skip", ""]
+    settings.write_text("\n".join(lines), "utf-8")
     run("mypy", "--config-file", settings, "--cache-dir", cache, ".", cwd=folders[index])
 
 
@@ -192,6 +194,11 @@ def test_frozen_weights_are_kept_in_the_compute_type() -> None:
 def test_an_illegal_plan_is_not_written() -> None:
     with pytest.raises(RefusedError, match="no ZeRO stage 1"):
         written(8, zero_stage=1)
+
+
+def test_a_factory_that_the_folder_would_hide_is_refused() -> None:
+    with pytest.raises(RefusedError, match=r"model\.py"):
+        written(8, factory="model:build")
 
 
 def test_what_sharding_alone_cannot_say() -> None:

@@ -50,6 +50,14 @@ TWO: dict[str, dict[str, Any]] = {
         "checkpointing": Checkpointing("selective"),
     },
     "a class of transformers, tied, offloaded": {**ON_CPU, "loaded_by": "transformers", "model": "qwen2.5-0.5b"},
+    "a model of one's own": {
+        "factory": "own_model:build",
+        # Without rotation a key's bias has no gradient but rounding, which Adam would blow up to its full rate.
+        "optimizer": SGD,
+        "accumulation": 2,
+        "checkpointing": Checkpointing("full"),
+        "resume_at": 2,
+    },
     "overflow": {"precision": "fp16", "loss_scale": 2.0**100, "steps": 3, "accumulation": 2},
     "tied": {"model": "qwen2.5-0.5b", "accumulation": 2, "clipping": 0.0},
 }
