@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from dsgen.report.smoke_json import PROVES
-from dsgen.smoke.values import Change, Failure, Report, Run, Step
+from dsgen.report.smoke_proof import equality_text, script_text
+from dsgen.smoke.values import Change, Failure, Machine, Report, Run, Step
 from dsgen.units import format_bytes, format_count
 
 
@@ -13,8 +14,13 @@ def smoke_text(report: Report) -> str:
     """What ``dsgen smoke`` prints: one paragraph per run, and what such a run proves."""
     paragraphs = ["\n".join(_run(run)) for run in report.runs]
     machine = report.machine
-    versions = f"DeepSpeed {machine.deepspeed}, torch {machine.torch}. " if machine else ""
+    versions = f"{_libraries(machine)}. " if machine else ""
     return "\n\n".join([*paragraphs, versions + PROVES]) + "\n"
+
+
+def _libraries(machine: Machine) -> str:
+    deepspeed = f"DeepSpeed {machine.deepspeed}, " if machine.deepspeed else ""
+    return f"{deepspeed}torch {machine.torch}"
 
 
 def _run(run: Run) -> Iterator[str]:
@@ -31,6 +37,10 @@ def _run(run: Run) -> Iterator[str]:
         yield f"  peak memory per rank: {_sizes(run.peak_memory_per_rank)} ({kind})"
     if run.peak_reserved_per_rank:
         yield f"  reserved by torch: {_sizes(run.peak_reserved_per_rank)}"
+    if run.equal is not None:
+        yield from equality_text(run.equal)
+    if run.script is not None:
+        yield script_text(run.script)
     if run.changes:
         yield "  changed for this machine and the tiny model:"
         for change in run.changes:
@@ -48,7 +58,7 @@ def _error(error: Failure) -> Iterator[str]:
 def _what(run: Run) -> str:
     parts = [f"{run.processes} process{'es' if run.processes != 1 else ''} on {run.device}"]
     if run.zero_stage is not None:
-        parts.append(f"ZeRO stage {run.zero_stage}")
+        parts.append(("FSDP2, " if run.format == "fsdp2" else "") + f"ZeRO stage {run.zero_stage}")
     parts.append(f"{run.family} decoder" + (f" of {format_count(run.parameters)} parameters" if run.parameters else ""))
     if run.seconds is not None:
         parts.append(f"{run.seconds:.1f} s")

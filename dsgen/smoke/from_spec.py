@@ -14,13 +14,21 @@ from dsgen.spec.read import read_spec
 def from_spec(path: Path) -> Case:
     """The case of a spec; refused with the planner's reasons where nothing fits."""
     spec = read_spec(str(path))
-    if spec.target.format != "deepspeed":
-        raise InputError.at(f"smoke runs deepspeed, not {spec.target.format} yet", spec.place("target", "format"))
+    if spec.target.format not in ("deepspeed", "fsdp2"):
+        known = "smoke runs deepspeed and fsdp2"
+        raise InputError.at(f"{known}, not {spec.target.format} yet", spec.place("target", "format"))
     job = decide_spec(spec)
     plan = job.decision.chosen.plan
+    by_code = spec.target.format == "fsdp2"
     written = writer(spec.target.format).write(
-        plan, job.shapes, job.training, job.target, job.hardware, job.sequence_length
+        plan, job.shapes, job.training, job.target, job.hardware, job.sequence_length, folder=by_code
     )
+    decided = f"decided for {plan.world_size} GPU{'s' if plan.world_size > 1 else ''}"
+    if by_code:
+        family = job.shapes.architecture.family
+        return Case(
+            name=str(path), config={}, decoder="", family=family, format="fsdp2", folder=written.files, notes=(decided,)
+        )
     decoder, note = decoder_of(job.shapes.architecture, job.training.method, job.training.attention)
     return Case(
         name=str(path),
@@ -29,7 +37,7 @@ def from_spec(path: Path) -> Case:
         family=job.shapes.architecture.family,
         checkpointing=plan.checkpointing,
         filling=None if job.target.loaded_by == "deepspeed" else _filling(job),
-        notes=(f"decided for {plan.world_size} GPU{'s' if plan.world_size > 1 else ''}", *([note] if note else [])),
+        notes=(decided, *([note] if note else [])),
     )
 
 

@@ -1,4 +1,4 @@
-"""One process group: as many ranks as asked, all cases in turn, until the end or the first failure."""
+"""One process group: as many ranks as asked, all jobs in turn, until the end or the first failure."""
 
 import os
 import socket
@@ -28,13 +28,13 @@ class Ended:
     exit_codes: tuple[int | None, ...]
     """At the moment that the group was judged; None: still running, and stopped by us afterwards."""
     finished: int
-    """Cases that every rank has finished."""
+    """Jobs that every rank has finished."""
     timed_out: bool
     logs: tuple[Path, ...]
 
 
 def run_group(
-    cases: Sequence[Mapping[str, object]],
+    jobs: Sequence[Mapping[str, object]],
     name: str,
     folder: Path,
     extensions: Path,
@@ -47,21 +47,22 @@ def run_group(
         folder,
         name,
         {
-            "cases": cases,
+            "jobs": jobs,
             "device": machine.device,
+            "deepspeed": any("deepspeed" in (job["kind"], job.get("subject")) for job in jobs),
             "rendezvous": str(folder / name / "rendezvous"),
             "timeout": options.timeout,
         },
     )
-    environment = _environment(machine, options, processes, extensions)
+    environment = environment_of(machine, options, processes, extensions)
     logs = tuple(folder / f"{name}-rank{rank}.log" for rank in range(processes))
     workers: list[subprocess.Popen[bytes]] = []
     try:
         for rank, log in enumerate(logs):
             own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-            workers.append(start("deepspeed_steps", request, folder, log, {**environment, **own}))
+            workers.append(start("ranks", request, folder, log, {**environment, **own}))
         ranks = tuple(EventFile(folder / name / f"rank{rank}.jsonl") for rank in range(processes))
-        return _watch(workers, ranks, logs, len(cases), options.timeout)
+        return _watch(workers, ranks, logs, len(jobs), options.timeout)
     finally:
         stop(workers)
 
@@ -70,7 +71,7 @@ def _watch(
     workers: "Sequence[subprocess.Popen[bytes]]",
     ranks: tuple[EventFile, ...],
     logs: tuple[Path, ...],
-    cases: int,
+    jobs: int,
     timeout: float,
 ) -> Ended:
     finished, deadline, judge_at = 0, time.monotonic() + timeout, None
@@ -81,7 +82,7 @@ def _watch(
         done = _finished(ranks)
         if done > finished:
             finished = done
-            deadline = time.monotonic() + (timeout if finished < cases else _LEAVE_SECONDS)
+            deadline = time.monotonic() + (timeout if finished < jobs else _LEAVE_SECONDS)
         now = time.monotonic()
         if all(code is not None for code in codes):
             break
@@ -91,15 +92,15 @@ def _watch(
             break
         time.sleep(_POLL_SECONDS)
     failed = any(code not in (None, 0) for code in codes)
-    return Ended(ranks, codes, finished, timed_out=finished < cases and not failed and None in codes, logs=logs)
+    return Ended(ranks, codes, finished, timed_out=finished < jobs and not failed and None in codes, logs=logs)
 
 
 def _finished(ranks: Sequence[EventFile]) -> int:
-    """Cases that every rank has finished; they run in order."""
+    """Jobs that every rank has finished; they run in order."""
     return min(len([event for event in rank.events if event["event"] == "done"]) for rank in ranks)
 
 
-def _environment(machine: Machine, options: Options, processes: int, extensions: Path) -> dict[str, str]:
+def environment_of(machine: Machine, options: Options, processes: int, extensions: Path) -> dict[str, str]:
     """What a launcher sets, and what keeps processes on one machine out of each other's way."""
     environment = {
         **device_environment(options, machine),

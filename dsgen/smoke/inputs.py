@@ -11,20 +11,14 @@ from dsgen.smoke.values import Case, Filling
 _SPEC_SUFFIXES = (".yaml", ".yml")
 _CONFIG_IN_FOLDER = "ds_config.json"
 _MODEL_IN_FOLDER = "model.py"
+_FSDP2_FILES = ("train.py", "sharding.py")
 
 
 def read_case(name: str) -> Case:
     """The case behind one name; a malformed file or spec is an InputError, an impossible one a RefusedError."""
     path = Path(name)
     if path.is_dir():
-        inside = path / _CONFIG_IN_FOLDER
-        if not inside.is_file():
-            raise InputError.at(
-                f"there is no {_CONFIG_IN_FOLDER} in this folder",
-                Place(name),
-                "give a folder that dsgen build -o DIR has written, or a config file",
-            )
-        return _from_folder(inside)
+        return _from_folder(path, name)
     if path.suffix.lower() in _SPEC_SUFFIXES:
         from dsgen.smoke.from_spec import from_spec
 
@@ -50,8 +44,23 @@ def _from_config(path: Path) -> Case:
     )
 
 
-def _from_folder(path: Path) -> Case:
-    """The config of a folder, with the decoder that build has written beside it."""
+def _from_folder(folder: Path, name: str) -> Case:
+    """A folder as build writes it: a DeepSpeed config or FSDP2 code, and what trains with it."""
+    if (folder / _CONFIG_IN_FOLDER).is_file():
+        return replace(_beside_its_model(folder / _CONFIG_IN_FOLDER), folder=folder)
+    if not all((folder / file).is_file() for file in _FSDP2_FILES):
+        raise InputError.at(
+            f"there is no {_CONFIG_IN_FOLDER} in this folder, and no {' with '.join(_FSDP2_FILES)}",
+            Place(name),
+            "give a folder that dsgen build -o DIR has written, or a config file",
+        )
+    for file in _FSDP2_FILES:
+        read_text(folder / file, str(folder / file))
+    return Case(name=name, config={}, decoder="", family=_MODEL_IN_FOLDER, format="fsdp2", folder=folder)
+
+
+def _beside_its_model(path: Path) -> Case:
+    """A config, with the decoder that build has written beside it."""
     case = _from_config(path)
     beside = path.with_name(_MODEL_IN_FOLDER)
     if not beside.is_file():

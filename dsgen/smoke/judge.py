@@ -24,6 +24,7 @@ def verdict(case: Case, adapted: Adapted, machine: Machine, ended: Ended, index:
     return Run(
         config=case.name,
         outcome=outcome,
+        format=case.format,
         family=case.family,
         device=machine.device,
         processes=len(ended.ranks),

@@ -10,9 +10,9 @@ INSTALL = "pip install 'dsgen[smoke]'"
 _TIMEOUT = 180.0  # importing torch from a cold network file system takes a minute and more
 
 
-def probe(options: Options, libaio: bool, folder: Path) -> Machine:
-    """The machine; ``libaio`` says whether to look for it, which compiles a line of C."""
-    request = {"device": options.device, "libaio": libaio}
+def probe(options: Options, deepspeed: bool, libaio: bool, folder: Path) -> Machine:
+    """The machine; what not every input needs is looked for if asked (``libaio`` compiles a line of C)."""
+    request = {"device": options.device, "deepspeed": deepspeed, "libaio": libaio}
     events = ask("probe", request, folder, _TIMEOUT, device_environment(options))
     last = events[-1]
     if last["event"] == "missing":

@@ -3,13 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dsgen.plan import Checkpointing
 
+if TYPE_CHECKING:
+    from dsgen.smoke.proof.values import Equality
+
 Config = Mapping[str, Any]
 DeviceName = Literal["cpu", "cuda"]
-Outcome = Literal["ran", "failed", "killed", "timed out", "refused"]
+Outcome = Literal["ran", "unequal", "failed", "killed", "timed out", "refused"]
+Format = Literal["deepspeed", "fsdp2"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +30,8 @@ class Machine:
     """Whether NVMe offload can be built; None: nobody asked."""
     python: str
     torch: str
-    deepspeed: str
+    deepspeed: str | None
+    """None: nobody asked."""
     libraries: tuple[str, ...]
     """Where torch and deepspeed lie: part of the key of built ops."""
 
@@ -62,6 +67,9 @@ class Case:
     filling: Filling | None = None
     """What fills "auto"; None where DeepSpeed itself loads the file, which fills nothing."""
     notes: tuple[str, ...] = ()
+    format: Format = "deepspeed"
+    folder: Path | Mapping[str, str] | None = None
+    """The folder that was named; or what build would write there, by relative path. None: a config alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +84,8 @@ class Options:
     build_timeout: float = 600.0
     """Seconds that building the ops may take, all together."""
     device: Literal["auto", "cpu"] = "auto"
+    proof: bool | None = None
+    """Compare with a plain loop; None: on CPUs."""
     native_ops: bool = False
     """Keep optimizers that need a C++ extension instead of taking torch's."""
     seed: int = 0
@@ -120,11 +130,25 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """One start of a folder's train.py by its own launcher."""
+
+    launcher: str
+    ok: bool | None
+    """None: it could not be tried."""
+    losses: tuple[float, ...] = ()
+    seconds: float | None = None
+    reason: str | None = None
+    log: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One real execution of a config, with what was measured."""
 
     config: str
     outcome: Outcome
+    format: Format = "deepspeed"
     family: str | None = None
     device: DeviceName | None = None
     processes: int | None = None
@@ -145,10 +169,14 @@ class Run:
     changes: tuple[Change, ...] = ()
     notes: tuple[str, ...] = ()
     error: Failure | None = None
+    equal: "Equality | None" = None
+    """None: the run itself did not get so far."""
+    script: Script | None = None
+    """None: no folder with a launcher was named."""
 
     @property
     def ok(self) -> bool:
-        """Whether it trained."""
+        """Whether it trained, and as a plain loop does where that was asked."""
         return self.outcome == "ran"
 
 

@@ -24,15 +24,15 @@ def main() -> None:
     """Writes one ``machine`` event, or ``missing``."""
     request, events = open_worker()
     torch = _load("torch", events)
-    deepspeed = _load("deepspeed", events)
+    deepspeed = _load("deepspeed", events) if request["deepspeed"] else None
     events.enter("look at the machine")
     cuda = request["device"] != "cpu" and torch.cuda.is_available()
     events.write(
         "machine",
         python=".".join(str(part) for part in sys.version_info[:2]),
         torch=torch.__version__,
-        deepspeed=deepspeed.__version__,
-        libraries=[torch.__file__, deepspeed.__file__],
+        deepspeed=deepspeed.__version__ if deepspeed else None,
+        libraries=[library.__file__ for library in (torch, deepspeed) if library],
         device="cuda" if cuda else "cpu",
         devices=torch.cuda.device_count() if cuda else 0,
         device_name=torch.cuda.get_device_name(0) if cuda else None,
