@@ -41,6 +41,16 @@ def training_arguments(file: PythonFile) -> list[ast.Call]:
     return calls_of(file, *TRAINING_ARGUMENTS)
 
 
+def fsdp_is_on(file: PythonFile, call: ast.Call) -> bool:
+    """Whether ``TrainingArguments`` switch FSDP on: ``fsdp="full_shard"``, ``True``, ``["full_shard"]``."""
+    fsdp = argument(call, "fsdp")
+    made = [origin.node for origin in origins(file, fsdp)] if fsdp is not None else []
+    return bool(made) and all(
+        (isinstance(node, ast.Constant) and bool(node.value)) or (isinstance(node, ast.List) and bool(node.elts))
+        for node in made
+    )
+
+
 def config_of(file: PythonFile, expression: ast.expr, loader: Loader) -> dict[str, Any] | None:
     """The values of a config; UNKNOWN stands where code computes one. None where it cannot be seen at all."""
     found = origins(file, expression)

@@ -4,12 +4,13 @@ import ast
 import io
 import tokenize
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dsgen.documents.document import Lines, Range
+from dsgen.documents.document import Lines, Range, Span
 from dsgen.lint.finding import Edit, Fix
+from dsgen.lint.ignores import Ignore, ignores, may_hold_ignores
 from dsgen.lint.mark import Change, On
 from dsgen.lint.python.tree import Tree
 from dsgen.lint.target import LintTarget
@@ -63,8 +64,15 @@ class PythonFile:
 
     # For the runner.
 
+    @property
+    def ignores(self) -> tuple[Ignore, ...]:
+        """The comments that hide findings."""
+        return self.once(_ignores)
+
     def locate(self, where: Any, on: On = "value") -> Range:  # noqa: ARG002 - a node has one place
         """Lines and columns of a node; of a statement that holds others only its first line."""
+        if isinstance(where, Span):
+            return self._lines.range(where.start, where.end)
         if self.problem is not None:
             return Range(self.problem.line, self.problem.column, self.problem.line, self.problem.column + 1)
         end_line, end_offset = where.end_lineno, where.end_col_offset
@@ -99,6 +107,23 @@ class PythonFile:
 
 def _lines(file: PythonFile) -> Lines:
     return Lines(file.text)
+
+
+def _ignores(file: PythonFile) -> tuple[Ignore, ...]:
+    if not file.is_read or not may_hold_ignores(file.text):
+        return ()
+    lines = _lines(file)
+    return ignores(file.text, lines, _comments(file.text, lines))
+
+
+def _comments(text: str, lines: Lines) -> Iterator[Span]:
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text, newline=None).readline):
+            if token.type == tokenize.COMMENT:
+                start = lines.offset(*token.start) + 1
+                yield Span(start, start + len(token.string))
+    except (tokenize.TokenError, SyntaxError):
+        return  # what the parser takes and the tokenizer does not, has no comments that could be told
 
 
 def read_python(data: bytes, _target: LintTarget, name: str) -> PythonFile:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dsgen.lint.python.models import is_accelerator, is_fabric, receiver, wraps_of
-from dsgen.lint.python.names import called
+from dsgen.lint.python.names import argument, called
 from dsgen.lint.python.origins import origins
 from dsgen.lint.python.read import PythonFile
 
@@ -127,6 +127,12 @@ def is_scaler_call(file: PythonFile, node: ast.AST) -> bool:
     """Whether an expression makes a loss scaler."""
     name = called(file, node)
     return name in ("torch.amp.GradScaler", "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler")
+
+
+def is_always_on(file: PythonFile, scaler: ast.AST) -> bool:
+    """Whether a scaler scales in every run: nothing decides about ``enabled``."""
+    on = argument(scaler, "enabled") if isinstance(scaler, ast.Call) else None
+    return is_scaler_call(file, scaler) and (on is None or (isinstance(on, ast.Constant) and on.value is True))
 
 
 def _stepped(file: PythonFile, call: ast.Call, owner: ast.expr) -> Stepped | None:

@@ -2,7 +2,7 @@ import ast
 from collections.abc import Iterator
 
 from dsgen.lint.mark import Mark, warning
-from dsgen.lint.python.configs import training_arguments
+from dsgen.lint.python.configs import fsdp_is_on, training_arguments
 from dsgen.lint.python.models import parameters_of, wrapper_of
 from dsgen.lint.python.names import argument, called
 from dsgen.lint.python.origins import origins
@@ -38,8 +38,8 @@ def bitsandbytes_optimizer_with_fsdp(file: PythonFile, _target: LintTarget) -> I
     help = "use torch.optim.AdamW, or torchao's low-bit optimizers with fully_shard (not together with CPU offload)"
     message = "optimizers of bitsandbytes (8-bit, paged) do not support parameters that FSDP shards"
     for call in training_arguments(file):
-        optimizer, fsdp = argument(call, "optim"), argument(call, "fsdp")
-        if optimizer is not None and fsdp is not None and _is_on(file, fsdp) and _is_bitsandbytes(file, optimizer):
+        optimizer = argument(call, "optim")
+        if optimizer is not None and fsdp_is_on(file, call) and _is_bitsandbytes(file, optimizer):
             yield warning(optimizer, message, help=help)
     for call in file.tree.calls:
         if (called(file, call) or "").startswith("bitsandbytes.optim.") and call.args:
@@ -47,15 +47,6 @@ def bitsandbytes_optimizer_with_fsdp(file: PythonFile, _target: LintTarget) -> I
                 if wrapper_of(file, model) in ("fsdp1", "fsdp2"):
                     yield warning(call, message, help=help)
                     break
-
-
-def _is_on(file: PythonFile, fsdp: ast.expr) -> bool:
-    """``fsdp="full_shard"``, ``fsdp=True``, ``fsdp=["full_shard"]``; off where it is empty, unknown where computed."""
-    made = [origin.node for origin in origins(file, fsdp)]
-    return bool(made) and all(
-        (isinstance(node, ast.Constant) and bool(node.value)) or (isinstance(node, ast.List) and bool(node.elts))
-        for node in made
-    )
 
 
 def _is_bitsandbytes(file: PythonFile, optimizer: ast.expr) -> bool:

@@ -32,22 +32,23 @@ def checkpointing_switched_on_twice(file: PythonFile, _target: LintTarget) -> It
     ```
     """
     for call in training_arguments(file):
-        own = argument(call, "gradient_checkpointing") or argument(call, "activation_checkpointing")
         config = trainer_config(file, call, "fsdp_config")
-        fsdp = argument(call, "fsdp")
         on = [look(config, key, default=False) for key in ("activation_checkpointing", "fsdp_activation_checkpointing")]
-        if (
-            fsdp is not None
-            and isinstance(own, ast.Constant)
-            and own.value is True
-            and any(v in (True, "true") for v in on)
-        ):
+        own = _own(file, call)
+        if own is not None and argument(call, "fsdp") is not None and any(value in (True, "true") for value in on):
             yield warning(
                 own,
                 "checkpointing is switched on twice: here the model's, and FSDP's in fsdp_config "
-                "(activation_checkpointing); "
-                "the Trainer refuses both, or gathers once more in the backward pass",
+                "(activation_checkpointing); the Trainer refuses both, or gathers once more in the backward pass",
                 help="keep only FSDP's activation_checkpointing; with version 2 and an accelerate before its fix of "
                 "the "
                 "wrapped children, the model's gradient_checkpointing is the leaner one",
             )
+
+
+def _own(file: PythonFile, call: ast.Call) -> ast.expr | None:
+    """The model's own switch: an argument of the Trainer, or a call."""
+    given = argument(call, "gradient_checkpointing") or argument(call, "activation_checkpointing")
+    if isinstance(given, ast.Constant) and given.value is True:
+        return given
+    return next(iter(file.tree.methods_called("gradient_checkpointing_enable")), None)

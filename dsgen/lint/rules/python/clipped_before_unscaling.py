@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dsgen.lint.mark import Mark, error
 from dsgen.lint.python.gradients import torch_clips
 from dsgen.lint.python.models import receiver
-from dsgen.lint.python.names import argument
 from dsgen.lint.python.origins import origins
 from dsgen.lint.python.read import PythonFile
-from dsgen.lint.python.roles import backwards, is_scaler_call, optimizer_steps
+from dsgen.lint.python.roles import backwards, is_always_on, optimizer_steps
 from dsgen.lint.python.tree import position
 from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
@@ -60,6 +59,4 @@ def clipped_before_unscaling(file: PythonFile, _target: LintTarget) -> Iterator[
 
 def _always_on(file: PythonFile, scaler: ast.expr) -> bool:
     made = [origin.node for origin in origins(file, scaler)]
-    return bool(made) and all(
-        is_scaler_call(file, node) and isinstance(node, ast.Call) and argument(node, "enabled") is None for node in made
-    )
+    return bool(made) and all(is_always_on(file, node) for node in made)

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from dsgen.lint.mark import Mark, error
 from dsgen.lint.python.gradients import torch_clips
-from dsgen.lint.python.models import parameters_of, wraps_by, wraps_of
+from dsgen.lint.python.models import parameters_of, wraps_by
 from dsgen.lint.python.origins import origins
 from dsgen.lint.python.read import PythonFile
 from dsgen.lint.python.roles import updates
@@ -43,10 +43,11 @@ def deepspeed_engine_clipped_by_hand(file: PythonFile, _target: LintTarget) -> I
     engines = wraps_by(file, "deepspeed")
     if not engines or not any(update.what == "deepspeed" for update in updates(file)):
         return
+    calls = {wrap.call for wrap in engines}
     given = {origin for wrap in engines if wrap.subject is not None for origin in origins(file, wrap.subject)}
     for call in torch_clips(file):
         for model in parameters_of(file, call.args[0]) if call.args else ():
-            owned = any(wrap.wrapper == "deepspeed" for wrap in wraps_of(file, model))
+            owned = any(o.node in calls and o.steps[:1] == (0,) for o in origins(file, model))
             if owned or origins(file, model) & given:
                 yield error(
                     call,

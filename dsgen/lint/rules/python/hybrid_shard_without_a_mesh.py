@@ -63,4 +63,4 @@ def _dimensions(file: PythonFile, node: ast.AST) -> int | None:
     if called(file, node) != "torch.distributed.device_mesh.init_device_mesh" or not isinstance(node, ast.Call):
         return None
     shape = argument(node, "mesh_shape", 1)
-    return len(shape.elts) if isinstance(shape, ast.Tuple) else None
+    return len(shape.elts) if isinstance(shape, ast.Tuple | ast.List) else None

@@ -2,10 +2,10 @@ from collections.abc import Iterator
 
 from dsgen.lint.mark import Mark, error
 from dsgen.lint.python.models import wraps_by
-from dsgen.lint.python.names import argument, called, calls_of
+from dsgen.lint.python.names import calls_of
 from dsgen.lint.python.origins import origins
 from dsgen.lint.python.read import PythonFile
-from dsgen.lint.python.roles import optimizer_steps
+from dsgen.lint.python.roles import is_always_on, optimizer_steps
 from dsgen.lint.python.sharding import strategy
 from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
@@ -49,7 +49,7 @@ def plain_grad_scaler_with_fsdp1(file: PythonFile, _target: LintTarget) -> Itera
     steps = [u for u in optimizer_steps(file) if u.what == "scaler"]
     used = {o.node for u in steps for o in origins(file, u.call.func.value)}  # type: ignore[attr-defined]
     for call in calls_of(file, "torch.amp.GradScaler"):
-        if call in used and argument(call, "enabled") is None and called(file, call):
+        if call in used and is_always_on(file, call):
             yield error(
                 call,
                 "a plain GradScaler looks for infinities in this rank's shard of an FSDP1 model only: ranks decide "

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 
 from dsgen.lint.mark import Mark, error
 from dsgen.lint.python.configs import literal, training_arguments
+from dsgen.lint.python.models import receiver
 from dsgen.lint.python.names import argument, called, calls_of
 from dsgen.lint.python.origins import origins
 from dsgen.lint.python.read import PythonFile
@@ -46,6 +47,10 @@ def reentrant_checkpoint_of_a_frozen_model(file: PythonFile, _target: LintTarget
     """
     if {"enable_input_require_grads", "prepare_model_for_kbit_training"} & file.tree.words:
         return
+    for call in file.tree.methods_called("gradient_checkpointing_enable"):
+        model, options = receiver(call), argument(call, "gradient_checkpointing_kwargs", 0)
+        if model is not None and options is not None and _is_adapted(file, model) and _is_reentrant(file, options):
+            yield _mark(options, call)
     for trainer in calls_of(file, *_TRAINERS):
         model, args = argument(trainer, "model", 0), argument(trainer, "args", 1)
         if model is None or args is None or not _is_adapted(file, model):
@@ -56,17 +61,23 @@ def reentrant_checkpoint_of_a_frozen_model(file: PythonFile, _target: LintTarget
             if call not in made or not (isinstance(own, ast.Constant) and own.value is True):
                 continue
             options = argument(call, "gradient_checkpointing_kwargs")
-            value = literal(file, options) if options is not None else None
-            if options is not None and isinstance(value, dict) and value.get("use_reentrant") is True:
-                yield error(
-                    options,
-                    "reentrant checkpointing behind frozen embeddings: the blocks' inputs ask for no gradient, so "
-                    "their "
-                    "adapters get none",
-                    help="gradient_checkpointing_kwargs={'use_reentrant': False}, or "
-                    "model.enable_input_require_grads()",
-                    related=((trainer, "the model is frozen but for its adapters"),),
-                )
+            if options is not None and _is_reentrant(file, options):
+                yield _mark(options, trainer)
+
+
+def _mark(options: ast.expr, frozen: ast.Call) -> Mark:
+    return error(
+        options,
+        "reentrant checkpointing behind frozen embeddings: the blocks' inputs ask for no gradient, so their adapters "
+        "get none",
+        help="gradient_checkpointing_kwargs={'use_reentrant': False}, or model.enable_input_require_grads()",
+        related=((frozen, "the model is frozen but for its adapters"),),
+    )
+
+
+def _is_reentrant(file: PythonFile, options: ast.expr) -> bool:
+    value = literal(file, options)
+    return isinstance(value, dict) and value.get("use_reentrant") is True
 
 
 def _is_adapted(file: PythonFile, model: ast.expr) -> bool:

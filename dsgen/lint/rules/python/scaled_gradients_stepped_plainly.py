@@ -2,10 +2,10 @@ import ast
 from collections.abc import Iterator
 
 from dsgen.lint.mark import Mark, error
-from dsgen.lint.python.names import argument, calls_of
+from dsgen.lint.python.names import calls_of
 from dsgen.lint.python.origins import origins
 from dsgen.lint.python.read import PythonFile
-from dsgen.lint.python.roles import backwards, is_optimizer_call, optimizer_steps
+from dsgen.lint.python.roles import backwards, is_always_on, is_optimizer_call, optimizer_steps
 from dsgen.lint.python.tree import position
 from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
@@ -34,7 +34,7 @@ def scaled_gradients_stepped_plainly(file: PythonFile, _target: LintTarget) -> I
     """
     scalers = calls_of(file, "torch.amp.GradScaler")
     steps = optimizer_steps(file)
-    if len(scalers) != 1 or argument(scalers[0], "enabled") is not None or "unscale_" in file.tree.words:
+    if len(scalers) != 1 or not is_always_on(file, scalers[0]) or "unscale_" in file.tree.words:
         return
     if any(update.what == "scaler" for update in steps):
         return

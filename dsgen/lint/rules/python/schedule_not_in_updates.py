@@ -12,13 +12,14 @@ from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
 # Where a schedule is told how long it is.
-_LENGTHS = ("total_iters", "T_max", "total_steps", "num_training_steps", "milestones", "max_iters")
+_LENGTHS = ("total_iters", "T_max", "total_steps", "num_training_steps", "max_iters", "steps_per_epoch")
 _PLACES = {
     "torch.optim.lr_scheduler.LinearLR": ("total_iters", 3),
     "torch.optim.lr_scheduler.CosineAnnealingLR": ("T_max", 1),
     "torch.optim.lr_scheduler.PolynomialLR": ("total_iters", 1),
     "transformers.get_linear_schedule_with_warmup": ("num_training_steps", 2),
     "transformers.get_cosine_schedule_with_warmup": ("num_training_steps", 2),
+    "transformers.get_scheduler": ("num_training_steps", 3),
 }
 
 
@@ -75,7 +76,7 @@ def schedule_not_in_updates(file: PythonFile, _target: LintTarget) -> Iterator[M
     """
     seen = set()
     for window in windows(file):
-        if window.gate is None or is_one(file, window.size):
+        if window.gate is None or is_one(file, window.size) or window.backward.driver not in ("plain", "scaler"):
             continue
         for update in updates(file):
             if (

@@ -3,8 +3,8 @@ from collections.abc import Iterator
 
 from dsgen.lint.mark import Mark, error
 from dsgen.lint.python.models import receiver, wrapper_of, wraps_of
-from dsgen.lint.python.names import called, library_name
-from dsgen.lint.python.origins import library_value, origins
+from dsgen.lint.python.names import called
+from dsgen.lint.python.ranks import on_one_rank
 from dsgen.lint.python.read import PythonFile
 from dsgen.lint.python.sharding import strategy
 from dsgen.lint.rule import rule
@@ -18,7 +18,7 @@ _COLLECTIVE = "torch.distributed.checkpoint.state_dict.get_model_state_dict"
     kinds=("python",),
     source="torch/distributed/fsdp/_state_dict_utils.py: state_dict gathers; tests/conformance/test_training_claims.py",
 )
-def sharded_state_dict_on_one_rank(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
+def sharded_state_dicton_one_rank(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """The state dict of a sharded model is taken on rank 0 only: it needs every rank, so rank 0 waits.
 
     ```python bad
@@ -48,10 +48,10 @@ def sharded_state_dict_on_one_rank(file: PythonFile, _target: LintTarget) -> Ite
             continue
         if any(strategy(file, wrap) in ("NO_SHARD", "?") for wrap in wraps_of(file, model)):
             continue
-        if _on_one_rank(file, call) and not _is_local(file):
+        if on_one_rank(file, call) and not _is_local(file):
             yield _mark(call, "state_dict()")
     for call in file.tree.calls:
-        if called(file, call) == _COLLECTIVE and _on_one_rank(file, call):
+        if called(file, call) == _COLLECTIVE and on_one_rank(file, call):
             yield _mark(call, "get_model_state_dict()")
 
 
@@ -68,26 +68,3 @@ def _mark(call: ast.Call, name: str) -> Mark:
 def _is_local(file: PythonFile) -> bool:
     """LOCAL_STATE_DICT takes what a rank has."""
     return "LOCAL_STATE_DICT" in file.tree.words
-
-
-def _on_one_rank(file: PythonFile, call: ast.Call) -> bool:
-    """Under ``if rank == 0`` where the rank plainly comes from torch."""
-    for test, holds in file.tree.guards(call):
-        match test:
-            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=0)]) if holds:
-                if _is_rank(file, left):
-                    return True
-            case ast.UnaryOp(op=ast.Not(), operand=operand) if holds and _is_rank(file, operand):
-                return True
-    return False
-
-
-def _is_rank(file: PythonFile, expression: ast.expr) -> bool:
-    for origin in origins(file, expression):
-        name = called(file, origin.node) or library_value(file, origin) or library_name(file, expression)
-        if name in ("torch.distributed.get_rank", "torch.distributed.get_node_local_rank"):
-            return True
-        for node in ast.walk(origin.node):
-            if isinstance(node, ast.Constant) and node.value in ("RANK", "LOCAL_RANK"):
-                return True
-    return isinstance(expression, ast.Name) and expression.id in ("rank", "global_rank", "local_rank")
