@@ -33,7 +33,8 @@ class Model(nn.Module):
 
     def forward(self, tokens: torch.Tensor) -> SimpleNamespace:
         length = tokens.shape[1]
-        x = self.few[0](self.embedding(tokens) + self.positions[:length])
+        x = self.embedding(tokens)
+        x = self.few[0](x + self.positions[:length].to(x.dtype))
         mask = torch.full((length, length), float("-inf"), device=x.device, dtype=x.dtype).triu(1)
         for layer in self.layers:
             x = layer(x, mask)
