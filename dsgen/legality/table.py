@@ -4,6 +4,7 @@ from dsgen.legality import (
     rows_batch,
     rows_checkpointing,
     rows_fsdp2,
+    rows_gradient_sums,
     rows_offload,
     rows_optimizer,
     rows_parallel,
@@ -13,6 +14,7 @@ from dsgen.legality.values import Row
 
 TABLE: tuple[Row, ...] = (
     *rows_precision.ROWS,
+    *rows_gradient_sums.ROWS,
     *rows_batch.ROWS,
     *rows_parallel.ROWS,
     *rows_offload.ROWS,

@@ -102,6 +102,22 @@ CASES: dict[str, tuple[Case, Case]] = {
     ),
     "fp16-before-volta": (case(gpu="p100-16gb", precision="fp16"), case(gpu="v100-16gb-sxm", precision="fp16")),
     "bf16-without-hardware": (case(gpu="v100-16gb-sxm"), case(gpu="a100-80gb-sxm")),
+    "gradient-sums-in-another-16-bit-type": (
+        case(gradient_precision="fp16"),
+        case(precision="fp16", gradient_precision="fp16"),
+    ),
+    "gradient-sums-in-fp32-at-stage-0": (
+        case(zero_stage=0, gradient_precision="fp32"),
+        case(zero_stage=0, gradient_precision="fp32", precision="fp32"),
+    ),
+    "gradient-sums-in-fp32-ignored-at-stage-2": (
+        case(gradient_precision="fp32", versions={"deepspeed": "0.19.7"}),
+        case(gradient_precision="fp32", versions={"deepspeed": "0.19.8"}),
+    ),
+    "gradient-sums-in-fp32-ignored-with-muon": (
+        case(gradient_precision="fp32", optimizer="muon"),
+        case(gradient_precision="fp32", optimizer="muon", zero_stage=3),
+    ),
     "global-batch-not-met": (case(global_batch=128), case(global_batch=64)),
     "ranks-not-divisible": (case(tensor_parallel=3), case(tensor_parallel=1)),
     "pipeline-with-zero-2-or-3": (case(pipeline_parallel=2, zero_stage=2), case(pipeline_parallel=2, zero_stage=1)),
