@@ -1,6 +1,6 @@
 """Communication buffers on one GPU: reduce buckets and the copies that collectives make.
 
-Symbols: R reduce_bucket_size, c bytes of a gradient, T trainable parameters.
+Symbols: R reduce_bucket_size, T trainable parameters, c bytes of a computed gradient, g of a summed one (gradients.py).
 """
 
 from dataclasses import dataclass
@@ -18,6 +18,8 @@ class Buffers:
     """In addition, while the backward pass goes on."""
     reducing: int
     """In addition to both, while gradients are reduced."""
+    step: int = 0
+    """What of ``backward`` is still there when the optimizer step begins."""
 
 
 def buffers(setting: Setting) -> Buffers:
@@ -30,9 +32,14 @@ def buffers(setting: Setting) -> Buffers:
       c min(R, T) (allreduce_bucket). The all-gather of updated weights is in place, so
       allgather_bucket_size costs nothing (runtime/utils.py:all_gather_dp_groups). With the
       optimizer offloaded, one more buffer of the largest tensor (temp_grad_buffer_for_gpu_offload).
+    - Stage 1 adding up in fp32: buckets and copy are of g, and the copy is sent in the compute type, c min(R, T); the
+      gradients stay views of the buckets until the step has begun (_clear_param_grad_only, free_grad_in_param_list).
+    - BF16_Optimizer has no buckets; its one flat gradient is sent in the compute type, c T (engine.py:allreduce_bucket).
     - Stage 3: c R always, once (zero/stage3.py:_setup_for_real_optimizer); the reduce-scatter
       interleaves the bucket in a copy, c min(R, T) (comm/coalesced_collectives.py).
     """
+    if setting.plan.has_bf16_optimizer:
+        return Buffers(0, 0, setting.width * setting.trainable)
     bucket = setting.width * setting.plan.buckets.reduce
     copy = setting.width * min(setting.plan.buckets.reduce, setting.trainable)
     if setting.stage == 0:
@@ -41,4 +48,9 @@ def buffers(setting: Setting) -> Buffers:
     if setting.stage == 3:
         return Buffers(bucket, 0, copy)
     offload = setting.width * setting.shapes.largest_tensor if setting.offloads_optimizer else 0
-    return Buffers(offload, bucket * (2 if setting.plan.overlaps else 1), copy)
+    buckets = 2 if setting.plan.overlaps else 1
+    if setting.stage == 1 and setting.plan.sums_apart:
+        wide = setting.sum_width * buckets * setting.plan.buckets.reduce
+        copies = (setting.sum_width + setting.width) * min(setting.plan.buckets.reduce, setting.trainable)
+        return Buffers(offload, wide, copies, step=wide)
+    return Buffers(offload, buckets * bucket, copy)

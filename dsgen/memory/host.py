@@ -48,20 +48,22 @@ def _optimizer(setting: Setting) -> dict[str, int]:
 
     cpu: master weights 4 T / N, states, gradients 4 T / N in fp32, and in the model's type
       - stages 1 and 2: the updated weights before they go to the GPU, c T / N, the gradient of the largest tensor, and
-        gradients c T / N when micro-batches accumulate (zero/stage_1_and_2.py:
-        param_buffer_of_bit16_for_cpu_offload_groups, temp_grad_buffer_for_cpu_offload, accumulated_grads_in_cpu);
-      - stage 3: gradients c T / N always (zero/stage3.py:grad_partitions_flat_buffer on self.device).
+        gradients c T / N when micro-batches accumulate, unless they do so in fp32, on the GPU
+        (zero/stage_1_and_2.py: param_buffer_of_bit16_for_cpu_offload_groups, temp_grad_buffer_for_cpu_offload,
+        accumulated_grads_in_cpu);
+      - stage 3: gradients g T / N always, in the type in which they are added up
+        (zero/stage3.py:grad_partitions_flat_buffer on self.device).
     nvme (stage 3): swap buffers of one sub-group in fp32, optimizer_buffers of them, instead of masters, states and
     fp32 gradients (swap_tensor/utils.py:SwapBufferManager; locked by DeepSpeed itself, so not rounded); gradients
-    c T / N as before.
+    g T / N as before.
     """
     if not setting.offloads_optimizer:
         return {}
-    shard, c = setting.trainable_shard, setting.width
+    shard, c, g = setting.trainable_shard, setting.width, setting.sum_width
     if setting.plan.offload_optimizer == "nvme":
         return {
             "optimizer swap buffers": setting.plan.swap.optimizer_buffers * FP32 * setting.sub_group,
-            "gradients": _pinned(setting, c * shard),
+            "gradients": _pinned(setting, g * shard),
         }
     states_size = states.optimizer_state_bytes(setting)
     if setting.stage == 3:
@@ -69,9 +71,9 @@ def _optimizer(setting: Setting) -> dict[str, int]:
             "master weights": FP32 * states.master_elements(setting),
             "optimizer states": states_size,
             "fp32 gradients": sum(_pinned(setting, FP32 * group) for group in setting.sub_groups),
-            "gradients": _pinned(setting, c * shard),
+            "gradients": _pinned(setting, g * shard),
         }
-    accumulated = c * shard if setting.plan.accumulation > 1 else 0
+    accumulated = c * shard if setting.plan.accumulation > 1 and not setting.plan.sums_apart else 0
     return {
         "master weights": _pinned(setting, FP32 * states.master_elements(setting)),
         "optimizer states": states_size,

@@ -42,7 +42,7 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
         "gradients": gradients.stepping(setting),
         "gathered_parameters": gathered.persistent,
         "temporaries": temporaries(setting),
-        "buffers": communication.always,
+        "buffers": communication.always + communication.step,
     }
     return (
         _moment("end of forward", turn | {"logits": loss.forward}),

@@ -27,8 +27,7 @@ class Setting:
     sequence_length: int
     optimizer: OptimizerFacts
     width: int
-    """Bytes of one compute element: 2 for bf16 and fp16, 4 for fp32. Gradients have the same type, since
-    DeepSpeed accumulates in the model's type unless told otherwise (engine.py:get_data_types)."""
+    """Bytes of one compute element: 2 for bf16 and fp16, 4 for fp32. A backward pass computes gradients in it."""
     tokens: int
     """Tokens of one micro-batch on one rank: b s, divided by the ranks that split the sequence."""
     parameters: int
@@ -51,6 +50,11 @@ class Setting:
     def mixed(self) -> bool:
         """Whether fp32 master weights stand beside 16-bit ones."""
         return self.width < FP32
+
+    @property
+    def sum_width(self) -> int:
+        """Bytes of one element of the sum of several micro-batches' gradients: those of the compute type, or 4."""
+        return FP32 if self.plan.sums_apart else self.width
 
     @property
     def offloads_optimizer(self) -> bool:

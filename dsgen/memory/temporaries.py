@@ -5,7 +5,13 @@ ZeRO-3, DeepSpeedExamples training/bf16_master_weight): 31.38 GiB peak over 25.7
 the first sub-group are 5.6 GiB.
 """
 
+from math import ceil
+
+from dsgen.memory.layers import per_layer
 from dsgen.memory.setting import FP32, Setting
+from dsgen.shapes.values import Block
+
+_FP64 = 8
 
 
 def temporaries(setting: Setting) -> int:
@@ -13,8 +19,12 @@ def temporaries(setting: Setting) -> int:
 
     - Stage 0, 16 bit: every gradient in fp32 and their flat copy, 8 T (fp16/fused_optimizer.py:step); with an
       optimizer that is not fused 4 T (fp16/unfused_optimizer.py:step). In fp32 nothing.
-    - Stages 1 and 2: flat copy c T / N and, where c < 4, its fp32 form 4 T / N (zero/stage_1_and_2.py:step).
-    - Stage 3: the same for one sub-group (zero/stage3.py:_prepare_fp32_grad_for_sub_group).
+    - Stages 1 and 2: flat copy c T / N and, where c < 4, its fp32 form 4 T / N (zero/stage_1_and_2.py:step). Where
+      gradients are added up in fp32 they are flat already, and neither is made (_get_preflattened_grad_partition).
+    - Stage 3: the same for one sub-group (zero/stage3.py:_prepare_fp32_grad_for_sub_group); added up in fp32, one
+      flat copy of 4 bytes.
+    - Stages 1 to 3, before: the norm of one tensor at a time in fp64, 8 bytes of the largest piece that the rank has
+      (zero/utils.py:get_norm_dtype). BF16_Optimizer takes it in fp32, and steps the gradients themselves.
     - What the optimizer itself adds (optimizers.csv), over what is stepped at once.
     - Offloaded: nothing, the step runs on the CPU.
     """
@@ -26,8 +36,24 @@ def temporaries(setting: Setting) -> int:
         fused = setting.optimizer.name in ("adam", "adamw")
         prepared = (2 if fused else 1) * FP32 * setting.trainable if setting.mixed else 0
         return max(prepared, adds + (FP32 * setting.trainable if setting.mixed else 0))
+    if setting.plan.has_bf16_optimizer:
+        return adds
+    norm = _FP64 * _largest_piece(setting)
+    if setting.plan.sums_apart:
+        return max(norm, adds + (FP32 * stepped if setting.stage == 3 else 0))
     prepared = (setting.width + (FP32 if setting.mixed else 0)) * stepped
-    return max(prepared, FP32 * stepped + adds)
+    return max(norm, prepared, FP32 * stepped + adds)
+
+
+def _largest_piece(setting: Setting) -> int:
+    """Elements of the largest trained tensor's part in a rank's shard; stages 1 and 2 cut all tensors as one."""
+    outside = [tensor.numel for tensor in setting.shapes.outside if tensor.trainable]
+    largest = max([*per_layer(setting.shapes.blocks, _largest_trainable), *outside], default=0)
+    return ceil(largest / setting.shards) if setting.stage == 3 else min(largest, setting.trainable_shard)
+
+
+def _largest_trainable(block: Block) -> int:
+    return max((tensor.numel for tensor in block.tensors if tensor.trainable), default=0)
 
 
 def backward_temporaries(setting: Setting, largest: int) -> int:
