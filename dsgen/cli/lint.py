@@ -1,20 +1,24 @@
-"""``dsgen lint PATH...``: mistakes in configs that people have already."""
+"""``dsgen lint PATH...``: mistakes in configs and code that people have already."""
 
 import argparse
-import sys
+from pathlib import Path
 
-from dsgen.lint.files import Source, sources
-from dsgen.lint.finding import RANK, Finding
-from dsgen.lint.run import lint_bytes
-from dsgen.lint.target import make_target
+from dsgen.cli import lint_output
+from dsgen.errors import InputError
+from dsgen.lint.check import Request, check
+from dsgen.lint.files import sources
+from dsgen.lint.selection import check_code
+from dsgen.lint.settings import LOADERS
 
-_LOADERS = ("deepspeed", "transformers", "accelerate", "lightning")
+_TARGET = ("deepspeed", "loaded_by", "world_size", "gpus_per_node")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags."""
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file is linted; a folder is searched")
-    parser.add_argument("--format", choices=("text", "json", "github"), default="text", help="form of the output")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file is linted; a folder is searched; - is stdin")
+    parser.add_argument("--stdin-name", metavar="NAME", help="what the text on standard input is called (with -)")
+    parser.add_argument("--format", choices=lint_output.FORMS, default="text", help="form of the output")
+    parser.add_argument("--statistics", action="store_true", help="show how often each rule found something instead")
     parser.add_argument(
         "--fail-on",
         choices=("error", "warning", "never"),
@@ -22,11 +26,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="lowest severity that makes the exit code 1 (default: warning)",
     )
     parser.add_argument("--info", action="store_true", help="show advice, too")
-    target = parser.add_argument_group("what the files are meant for (what is not stated is not guessed)")
-    target.add_argument("--deepspeed", metavar="VERSION", help="DeepSpeed version (default: the newest known)")
-    target.add_argument("--loaded-by", choices=_LOADERS, help="who reads the file")
+    chosen = parser.add_argument_group("which findings count (codes, or how codes begin, with commas)")
+    chosen.add_argument("--select", type=_codes, metavar="CODES", help="only these")
+    chosen.add_argument("--ignore", type=_codes, default=(), metavar="CODES", help="not these")
+    chosen.add_argument("--baseline", type=Path, metavar="FILE", help="not those that this file knows")
+    chosen.add_argument("--write-baseline", type=Path, metavar="FILE", help="write what is found now to such a file")
+    fixes = parser.add_argument_group("fixes")
+    fixes.add_argument("--fix", action="store_true", help="make the fixes that have one right answer")
+    fixes.add_argument("--unsafe-fixes", action="store_true", help="make those that can change the training, too")
+    fixes.add_argument("--diff", action="store_true", help="show what fixes would change; change nothing")
+    target = parser.add_argument_group("what the files are meant for (what is not known is not guessed)")
+    target.add_argument("--deepspeed", metavar="VERSION", help="DeepSpeed version (default: the project's, the newest)")
+    target.add_argument("--loaded-by", choices=LOADERS, help="who reads the file")
     target.add_argument("--world-size", type=_positive, metavar="N", help="processes in all")
     target.add_argument("--gpus-per-node", type=_positive, metavar="N", help="processes per node")
+    target.add_argument("--isolated", action="store_true", help="look at no pyproject.toml, pins or code beside")
 
 
 def _positive(text: str) -> int:
@@ -35,37 +49,42 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _codes(text: str) -> tuple[str, ...]:
+    return tuple(check_code(code.strip(), None) for code in text.split(","))
+
+
 def run(args: argparse.Namespace) -> int:
     """Lints, prints, and says by the exit code whether something was found."""
-    target = make_target(args.deepspeed, args.loaded_by, args.world_size, args.gpus_per_node)
-    checked: list[Source] = []
-    findings: list[Finding] = []
-    for source in sources(args.paths):
-        checked.append(source)
-        findings.extend(lint_bytes(source.name, source.data, source.kind, target))
-    if not args.info:
-        findings = [finding for finding in findings if finding.severity != "info"]
-    _print(args.format, checked, findings)
-    bound = RANK.get(args.fail_on, len(RANK))
-    return int(any(RANK[finding.severity] >= bound for finding in findings))
-
-
-def _print(form: str, checked: list[Source], findings: list[Finding]) -> None:
-    # A config can hold what a terminal cannot show (a lone surrogate): it is shown as an escape.
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    if form == "json":
-        from dsgen.report.lint_json import lint_json
-
-        print(lint_json(len(checked), findings))
-    elif form == "github":
-        from dsgen.report.lint_github import lint_github
-
-        if findings:
-            print(lint_github(findings))
+    _refuse_contradictions(args)
+    request = Request(
+        flags={name: getattr(args, name) for name in _TARGET},
+        select=args.select or (),
+        ignore=args.ignore,
+        fixes="all" if args.unsafe_fixes else "safe" if args.fix or args.diff else "none",
+        isolated=args.isolated,
+    )
+    checked = []
+    for source in sources(args.paths, args.stdin_name):
+        done = check(source, request)
+        if done.fixed and not args.diff:
+            lint_output.write_fixed(done)
+        checked.append(done if args.info else done.without_advice())
+    if args.write_baseline:
+        return lint_output.write_baseline(args.write_baseline, checked)
+    checked = lint_output.new_ones(checked, args.baseline, request)
+    if args.diff:
+        lint_output.print_diff(checked)
+    elif args.statistics:
+        lint_output.print_statistics(args.format, checked)
     else:
-        from dsgen.report.lint_text import lint_text
+        lint_output.print_findings(args.format, checked, fixing=request.fixes != "none")
+    return lint_output.exit_code(checked, args.fail_on)
 
-        wanted = {finding.file for finding in findings}
-        texts = {source.name: source.data.decode(errors="replace") for source in checked if source.name in wanted}
-        print(lint_text(len(checked), findings, texts))
+
+def _refuse_contradictions(args: argparse.Namespace) -> None:
+    if args.stdin_name and "-" not in args.paths:
+        raise InputError.at("--stdin-name names the text on standard input, which is not read", help="add - as a PATH")
+    if args.diff and (args.statistics or args.format != "text"):
+        raise InputError.at("--diff has one form", help="leave --format and --statistics out")
+    if args.statistics and args.format not in ("text", "json"):
+        raise InputError.at(f"--statistics has no form {args.format!r}", help="write --format text or json")

@@ -1,4 +1,4 @@
-"""Where ``build`` writes: one file or a folder, each file atomically, all of them or none."""
+"""Where commands write: one file or a folder, each file atomically, all of them or none."""
 
 import contextlib
 import difflib
@@ -30,7 +30,7 @@ class Output:
             raise InputError.at(f"-o {text!r} names no file", help="write -o ds_config.json, or -o FOLDER/")
         path = Path(text)
         with _named(path):
-            is_folder = text.endswith("/") or path.is_dir() or (not path.suffix and not path.is_file())
+            is_folder = text.endswith("/") or path.is_dir() or (not path.suffix and not path.exists())
         return cls(path, is_folder)
 
     def paths(self, written: Written) -> list[Path]:
@@ -50,7 +50,8 @@ def save(output: Output, written: Written) -> list[Path]:
     try:
         for path, (name, text) in zip(paths, written.files.items(), strict=False):
             with _named(path):
-                staged.append(_stage(path, text, executable=name in written.executable, make=output.is_folder))
+                data = text.encode("utf-8")
+                staged.append(_stage(path, data, executable=name in written.executable, make=output.is_folder))
         for temporary, place in staged:
             with _named(place):
                 temporary.replace(place)
@@ -60,14 +61,25 @@ def save(output: Output, written: Written) -> list[Path]:
     return paths
 
 
-def _stage(path: Path, text: str, *, executable: bool, make: bool) -> tuple[Path, Path]:
+def replace_file(path: Path, data: bytes) -> None:
+    """Writes a file anew: beside its place first, then into place, with the mode that it has."""
+    with _named(path):
+        temporary, place = _stage(path, data, executable=False, make=False)
+        try:
+            temporary.replace(place)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _stage(path: Path, data: bytes, *, executable: bool, make: bool) -> tuple[Path, Path]:
+    # Asked of the path as it was given: what /dev/stdout resolves to may have no name.
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError.at("is no ordinary file", Place(str(path)), "leave -o out: the config goes to standard output")
     place = path.resolve()
     if place.is_dir():
         raise InputError.at(
             "is a folder", Place(str(path)), "name a file, or write into the folder with a slash at its end"
         )
-    if place.exists() and not place.is_file():
-        raise InputError.at("is no ordinary file", Place(str(path)))
     if place.exists() and not os.access(place, os.W_OK):
         raise PermissionError("write-protected")
     if make:
@@ -77,8 +89,8 @@ def _stage(path: Path, text: str, *, executable: bool, make: bool) -> tuple[Path
     handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name[:64]}.")
     temporary = Path(name)
     try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with open(handle, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(_mode(place, executable))

@@ -1,5 +1,6 @@
 """A DeepSpeed config file as rules see it: values by path. Places and edits are for the runner."""
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dsgen.documents import edits as edit
@@ -8,6 +9,7 @@ from dsgen.documents.hjson_text import read_hjson
 from dsgen.documents.json_text import read_json
 from dsgen.documents.source import decode
 from dsgen.lint.finding import Edit, Fix
+from dsgen.lint.ignores import Ignore, comments_of, ignores, may_hold_ignores
 from dsgen.lint.mark import Change, On, Step
 from dsgen.lint.target import LintTarget
 
@@ -57,6 +59,14 @@ class ConfigFile:
         return '"auto"' in self.document.text
 
     # For the runner.
+
+    @cached_property
+    def ignores(self) -> tuple[Ignore, ...]:
+        """The comments that hide findings; plain JSON has none."""
+        text = self.document.text
+        if not self.is_read or not may_hold_ignores(text):
+            return ()
+        return ignores(text, self.document.lines, comments_of(self.document))
 
     def locate(self, where: Path | Span, on: On = "value") -> Range:
         """Where a value or its key stands; a key that is missing is shown at the object that lacks it."""

@@ -1,6 +1,7 @@
 """From paths on the command line to files to lint: a named file always, in a folder what looks like ours."""
 
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from dsgen.errors import InputError, Place
 from dsgen.lint.kinds import KINDS, Kind, kind_of, kind_of_named
 
+STDIN = "-"
 # Nobody's own configs lie there.
 _PASSED_OVER = {"node_modules", "__pycache__", "site-packages", "venv", "build", "dist"}
 
@@ -19,27 +21,42 @@ class Source:
     name: str
     data: bytes
     kind: Kind
+    is_stdin: bool = False
 
 
-def sources(paths: list[str]) -> Iterator[Source]:
-    """Every file that the paths name or hold, each once.
+def sources(paths: list[str], stdin_name: str | None = None) -> Iterator[Source]:
+    """Every file that the paths name or hold, each once; ``-`` is what stands on standard input, named so.
 
     Raises:
         InputError: a path that does not exist, cannot be read, or is of a kind without rules.
     """
     seen: set[str] = set()
     for path in paths:
-        for source in _in_folder(path) if Path(path).is_dir() else _named(path):
+        if path == STDIN:
+            found = _on_stdin(stdin_name or "stdin")
+        else:
+            found = _in_folder(path) if Path(path).is_dir() else _named(path)
+        for source in found:
             if os.path.realpath(source.name) not in seen:
                 seen.add(os.path.realpath(source.name))
                 yield source
 
 
-def _named(path: str) -> Iterator[Source]:
-    kind = kind_of_named(path)
+def _on_stdin(name: str) -> Iterator[Source]:
+    kind = _kind(name)
+    yield Source(name, sys.stdin.buffer.read(kind.most_bytes + 1), kind, is_stdin=True)
+
+
+def _kind(name: str) -> Kind:
+    kind = kind_of_named(name)
     if kind is None:
         suffixes = ", ".join(suffix for known in KINDS for suffix in known.suffixes)
-        raise InputError.at("dsgen lint has no rules for this kind of file", Place(path), help=f"it reads {suffixes}")
+        raise InputError.at("dsgen lint has no rules for this kind of file", Place(name), help=f"it reads {suffixes}")
+    return kind
+
+
+def _named(path: str) -> Iterator[Source]:
+    kind = _kind(path)
     try:
         yield Source(path, _read(path, kind), kind)
     except OSError as error:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from dsgen.documents.document import Range
 from dsgen.documents.source import MAX_BYTES
 from dsgen.lint.finding import Fix
+from dsgen.lint.ignores import Ignore
 from dsgen.lint.mark import Change, On
 from dsgen.lint.target import LintTarget
 
@@ -19,6 +20,10 @@ class Readable(Protocol):
     @property
     def is_read(self) -> bool:
         """Whether rules have something to look at."""
+
+    @property
+    def ignores(self) -> tuple[Ignore, ...]:
+        """The comments that hide findings."""
 
     def locate(self, where: Any, on: On = "value") -> Range:
         """Lines and columns of what a mark points at."""

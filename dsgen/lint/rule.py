@@ -4,10 +4,11 @@ A rule is one file in ``dsgen/lint/rules/<kind>/``, named for the mistake (it mu
 generator of marks whose docstring is the user's page. Adding a file adds a rule; nothing else lists it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from dsgen.lint.mark import Mark
 Check = Callable[[Any, Any], Iterator[Mark]]
 """(file as values, target) -> marks."""
 
-_FOLDER = Path(__file__).resolve().parent / "rules"
+RULES_FOLDER = Path(__file__).resolve().parent / "rules"
 _RULES: "dict[str, Rule]" = {}
 
 
@@ -37,6 +38,18 @@ class Rule:
     check: Check
     unread: bool
     """Whether it runs on a file that could not be read, too."""
+    last: bool
+    """Whether it runs after the others, and looks at which findings comments have hidden."""
+
+    @property
+    def title(self) -> str:
+        """The page's first paragraph on one line."""
+        return " ".join(self.text.split("\n\n")[0].split())
+
+    @property
+    def text(self) -> str:
+        """The page as Markdown, at the margin."""
+        return cleandoc(self.page)
 
 
 def rule(
@@ -47,6 +60,7 @@ def rule(
     since: str | None = None,
     until: str | None = None,
     unread: bool = False,
+    last: bool = False,
 ) -> Callable[[Check], Check]:
     """Registers the decorated generator under a code; its docstring is the page, its name the rule's."""
 
@@ -65,6 +79,7 @@ def rule(
             page=check.__doc__ or "",
             check=check,
             unread=unread,
+            last=last,
         )
         return check
 
@@ -74,11 +89,21 @@ def rule(
 @cache
 def rules_for(kind: str) -> tuple[Rule, ...]:
     """Every rule for one kind of file, by code; imports only that kind's folder."""
-    for file in sorted((_FOLDER / kind).glob("[!_]*.py")):
+    for file in sorted((RULES_FOLDER / kind).glob("[!_]*.py")):
         import_module(f"dsgen.lint.rules.{kind}.{file.stem}")
     return tuple(_RULES[code] for code in sorted(_RULES) if kind in _RULES[code].kinds)
 
 
+def known_rules() -> Mapping[str, Rule]:
+    """The rules that were loaded so far, by code."""
+    return _RULES
+
+
+def every_rule() -> list[Rule]:
+    """The rules for all kinds of files, by code."""
+    return sorted({rule for kind in kinds() for rule in rules_for(kind)}, key=lambda rule: rule.code)
+
+
 def kinds() -> list[str]:
     """Every kind of file that has rules."""
-    return sorted(folder.name for folder in _FOLDER.iterdir() if any(folder.glob("[!_]*.py")))
+    return sorted(folder.name for folder in RULES_FOLDER.iterdir() if any(folder.glob("[!_]*.py")))

@@ -12,10 +12,14 @@ from dsgen.lint.target import LintTarget
 
 
 def lint_bytes(name: str, data: bytes, kind: Kind, target: LintTarget) -> list[Finding]:
-    """Every finding in one file, in the order of its text."""
+    """Every finding in one file that no comment hides, in the order of its text."""
     file = kind.read(data, target, name)
-    found = {_key(finding): finding for rule in rules_for(kind.name) for finding in _run(rule, name, file, target)}
-    return sorted(found.values(), key=lambda finding: (finding.range, finding.code))
+    rules = rules_for(kind.name)
+    found = {_key(finding): finding for rule in rules if not rule.last for finding in _run(rule, name, file, target)}
+    # Each comment is asked about each finding: it notes which ones it hides.
+    shown = [f for f in found.values() if not [ignore for ignore in file.ignores if ignore.hides(f)]]
+    shown += [finding for rule in rules if rule.last for finding in _run(rule, name, file, target)]
+    return sorted(shown, key=lambda finding: (finding.range, finding.code))
 
 
 def _run(rule: Rule, name: str, file: Readable, target: LintTarget) -> Iterator[Finding]:

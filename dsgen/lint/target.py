@@ -16,7 +16,9 @@ class LintTarget:
     deepspeed: versions.Version
     """The version whose rules apply: the stated one, else the newest that dsgen knows."""
     stated: bool
-    """Whether the DeepSpeed version was stated."""
+    """Whether the DeepSpeed version was stated, or found in the project."""
+    origin: str | None = None
+    """Where the version was found, if nobody stated it outright."""
     loaded_by: "Loader | None" = None
     world_size: int | None = None
     gpus_per_node: int | None = None
@@ -29,7 +31,8 @@ class LintTarget:
     def library(self) -> str:
         """DeepSpeed with its version, for messages; says where nobody stated it."""
         name = f"DeepSpeed {versions.show(self.deepspeed)}"
-        return name if self.stated else f"{name} (the newest known)"
+        origin = self.origin if self.stated else "the newest known"
+        return f"{name} ({origin})" if origin else name
 
 
 def make_target(
@@ -37,13 +40,15 @@ def make_target(
     loaded_by: "Loader | None" = None,
     world_size: int | None = None,
     gpus_per_node: int | None = None,
+    origin: str | None = None,
 ) -> LintTarget:
-    """The target that flags describe."""
+    """The target that flags describe, or what was found instead of them."""
     from dsgen.lint.schema import newest  # late: reads the schema, which a bad flag does not need
 
     return LintTarget(
         deepspeed=versions.parse(deepspeed or newest()),
         stated=deepspeed is not None,
+        origin=origin,
         loaded_by=loaded_by,
         world_size=world_size,
         gpus_per_node=gpus_per_node,

@@ -1,15 +1,14 @@
 """Findings as GitHub Actions workflow commands, which the site shows beside the changed lines."""
 
-from collections.abc import Sequence
-
 from dsgen.lint.finding import Finding
+from dsgen.report.lint_view import LintView
 
 _LEVEL = {"error": "error", "warning": "warning", "info": "notice"}
 
 
-def lint_github(findings: Sequence[Finding]) -> str:
+def lint_github(view: LintView) -> str:
     """One ``::error file=...::message`` line per finding."""
-    return "\n".join(_command(finding) for finding in findings)
+    return "\n".join(_command(finding) for finding in view.findings)
 
 
 def _command(finding: Finding) -> str:

@@ -1,16 +1,26 @@
-"""Findings as one JSON object: the contract that editors and scripts rely on."""
+"""Findings as one JSON object, or one a line: the contract that editors and scripts rely on."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from dsgen.documents.document import Range
 from dsgen.lint.finding import Edit, Finding, Fix
+from dsgen.report.lint_view import LintView
 
 
-def lint_json(files: int, findings: Sequence[Finding]) -> str:
-    """``{"version": 1, "files": n, "findings": [...]}``; lines and columns from 1 in code points, ends exclusive."""
-    return json.dumps({"version": 1, "files": files, "findings": [_finding(finding) for finding in findings]}, indent=2)
+def lint_json(view: LintView) -> str:
+    """``{"version": 1, "files": n, "findings": [...]}``; lines and columns from 1 in code points, ends exclusive.
+
+    Where fixes were asked for, ``"fixed"`` says how many findings they cured.
+    """
+    fixed = {} if view.fixed is None else {"fixed": view.fixed}
+    findings = [as_object(finding) for finding in view.findings]
+    return json.dumps({"version": 1, "files": len(view.files), **fixed, "findings": findings}, indent=2)
+
+
+def lint_jsonl(view: LintView) -> str:
+    """One finding per line, each an object as in ``findings`` of the JSON form."""
+    return "\n".join(json.dumps(as_object(finding)) for finding in view.findings)
 
 
 def _place(place: Range) -> dict[str, int]:
@@ -22,7 +32,8 @@ def _place(place: Range) -> dict[str, int]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def as_object(finding: Finding) -> dict[str, Any]:
+    """A finding as the contract has it."""
     return {
         "file": finding.file,
         **_place(finding.range),

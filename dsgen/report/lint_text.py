@@ -1,33 +1,50 @@
 """Findings for people: place, message, the line with a caret under what is meant, and what to write instead."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 
 from dsgen.lint.finding import Finding
+from dsgen.report.lint_view import LintView
 
 _WIDTH = 100
 _LINE_BREAK = re.compile(r"\r\n?|\n")
+# Select Graphic Rendition of ECMA-48: 1 bold, 31 red, 33 yellow, 36 cyan.
+_COLOURS = {"error": "1;31", "warning": "1;33", "info": "1;36", "place": "1", "caret": "1;31", "help": "36"}
 
 
-def lint_text(files: int, findings: Sequence[Finding], texts: Mapping[str, str]) -> str:
-    """All findings and a last line that counts them; ``texts`` holds the files by name."""
-    lines = {name: _LINE_BREAK.split(text) for name, text in texts.items()}
-    blocks = [block for finding in findings for block in _block(finding, lines.get(finding.file, []))]
-    return "\n".join([*blocks, _count(files, findings)])
+Paint = Callable[[str, str], str]
+"""(text, which of the colours) -> the text in that colour."""
 
 
-def _block(finding: Finding, lines: list[str]) -> Iterator[str]:
-    place = f"{finding.file}:{finding.range.line}:{finding.range.column}"
-    yield f"{place}: {finding.severity}: {finding.message} [{finding.code} {finding.rule}]"
+def lint_text(view: LintView) -> str:
+    """All findings and a last line that counts them."""
+    lines = {name: _LINE_BREAK.split(text) for name, text in view.texts.items()}
+    paint = _painted if view.colour else _unpainted
+    blocks = [block for finding in view.findings for block in _block(finding, lines.get(finding.file, []), paint)]
+    return "\n".join([*blocks, count(view)])
+
+
+def _unpainted(text: str, _colour: str) -> str:
+    return text
+
+
+def _painted(text: str, colour: str) -> str:
+    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
+
+
+def _block(finding: Finding, lines: list[str], paint: Paint) -> Iterator[str]:
+    place = paint(f"{finding.file}:{finding.range.line}:{finding.range.column}", "place")
+    severity = paint(finding.severity, finding.severity)
+    yield f"{place}: {severity}: {finding.message} [{finding.code} {finding.rule}]"
     if finding.range.line <= len(lines):
-        yield from _excerpt(finding, lines[finding.range.line - 1])
+        yield from _excerpt(finding, lines[finding.range.line - 1], paint)
     for related in finding.related:
         yield f"  see {related.range.line}:{related.range.column}: {related.message}"
     if finding.help:
-        yield f"  help: {finding.help}"
+        yield f"  {paint('help', 'help')}: {finding.help}"
 
 
-def _excerpt(finding: Finding, content: str) -> Iterator[str]:
+def _excerpt(finding: Finding, content: str, paint: Paint) -> Iterator[str]:
     line, column, end_line, end_column = finding.range
     end = end_column if end_line == line else len(content) + 1
     # A long line is shown around the place only.
@@ -35,7 +52,7 @@ def _excerpt(finding: Finding, content: str) -> Iterator[str]:
     shown = content[cut : cut + _WIDTH]
     start = column - 1 - cut
     yield f"  {_plain(shown)}"
-    yield f"  {' ' * start}{'^' * max(1, min(end - column, len(shown) - start))}"
+    yield f"  {' ' * start}{paint('^' * max(1, min(end - column, len(shown) - start)), 'caret')}"
 
 
 def _plain(text: str) -> str:
@@ -43,10 +60,15 @@ def _plain(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
-def _count(files: int, findings: Sequence[Finding]) -> str:
-    checked = f"{files} file{'' if files == 1 else 's'} checked"
-    if not findings:
-        return f"{checked}: no findings"
-    counts = {name: sum(finding.severity == name for finding in findings) for name in ("error", "warning", "info")}
-    parts = [f"{n} {name}{'' if n == 1 or name == 'info' else 's'}" for name, n in counts.items() if n]
-    return f"{checked}: {', '.join(parts)}"
+def count(view: LintView) -> str:
+    """``3 files checked: 1 error, 2 warnings``, and how many were fixed."""
+    checked = f"{number(len(view.files), 'file')} checked"
+    counts = {name: sum(finding.severity == name for finding in view.findings) for name in ("error", "warning", "info")}
+    parts = [f"{n} info" if name == "info" else number(n, name) for name, n in counts.items() if n]
+    cured = [f"{view.fixed} fixed"] if view.fixed is not None else []
+    return f"{checked}: {', '.join([*cured, *(parts or ['no findings'])])}"
+
+
+def number(count: int, name: str) -> str:
+    """``1 file``, ``2 files``."""
+    return f"{count} {name}{'' if count == 1 else 's'}"

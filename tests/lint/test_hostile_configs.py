@@ -4,6 +4,7 @@ import json
 import random
 import time
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from deepspeed_configs import DEEPSPEED, SCRAPS, mutated, real_values
@@ -11,8 +12,12 @@ from deepspeed_configs import DEEPSPEED, SCRAPS, mutated, real_values
 from dsgen.lint.run import lint_bytes
 from dsgen.lint.target import make_target
 from dsgen.report.lint_github import lint_github
+from dsgen.report.lint_gitlab import lint_gitlab
 from dsgen.report.lint_json import lint_json
+from dsgen.report.lint_junit import lint_junit
+from dsgen.report.lint_sarif import lint_sarif
 from dsgen.report.lint_text import lint_text
+from dsgen.report.lint_view import LintView
 
 EXTREMES: list[Any] = [10**400, -(10**400), 1e308, -0.0, 5e-324, float("nan"), float("inf"), "\ud800", "\0", "9" * 5000]
 NESTED: list[Any] = [[[[]]], {"a": {"b": [{}]}}, [None], {"enabled": {"enabled": "auto"}}, {"stage": [3]}, [{"lr": 1}]]
@@ -37,9 +42,13 @@ def test_no_config_crashes_the_linter(loaded_by: Any) -> None:
         target = make_target(version, loaded_by, rng.choice([None, 1, 24]), rng.choice([None, 8]))
         try:
             findings = lint_bytes("x.json", text.encode(), DEEPSPEED, target)
-            assert json.loads(lint_json(1, findings))["files"] == 1
-            assert lint_text(1, findings, {"x.json": text})
-            lint_github(findings)
+            view = LintView(["x.json"], findings, {"x.json": text})
+            assert json.loads(lint_json(view))["files"] == 1
+            assert lint_text(view)
+            assert json.loads(lint_sarif(view))["version"] == "2.1.0"
+            assert len(json.loads(lint_gitlab(view))) == len(findings)
+            assert len(list(ElementTree.fromstring(lint_junit(view)).iter("failure"))) == len(findings)
+            lint_github(view)
         except Exception as error:
             raise AssertionError(f"{version}: {text}") from error
     assert time.perf_counter() - begin < 60

@@ -116,16 +116,6 @@ def _ignores(file: PythonFile) -> tuple[Ignore, ...]:
     return ignores(file.text, lines, _comments(file.text, lines))
 
 
-def _comments(text: str, lines: Lines) -> Iterator[Span]:
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text, newline=None).readline):
-            if token.type == tokenize.COMMENT:
-                start = lines.offset(*token.start) + 1
-                yield Span(start, start + len(token.string))
-    except (tokenize.TokenError, SyntaxError):
-        return  # what the parser takes and the tokenizer does not, has no comments that could be told
-
-
 def read_python(data: bytes, _target: LintTarget, name: str) -> PythonFile:
     """Reads a file as Python itself would: its encoding by PEP 263, its text by the grammar."""
     folder = Path(name).parent

@@ -1,0 +1,97 @@
+"""``dsgen: ignore[CODE]`` in a comment: findings that somebody has looked at and wants to live with.
+
+It stands at the end of the line that it is for, or alone on the line above. It names codes, so that nothing else is
+hidden, and it is a finding itself once it hides nothing any more.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from dsgen.documents.document import Document, Lines, Node, Span
+from dsgen.lint.finding import Finding
+from dsgen.lint.mark import Mark, warning
+
+_IGNORE = re.compile(r"\bdsgen:\s*ignore\b(?:\[([^\]\r\n]*)\])?")
+_COMMENT = re.compile(r"(?:#|//)[^\r\n]*")
+_BLANK_OR_COMMENT = re.compile(r"[ \t]*(?:(?:#|//)[^\r\n]*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """One such comment."""
+
+    span: Span
+    line: int
+    """The line that it is for."""
+    codes: tuple[str, ...]
+    used: set[str] = field(default_factory=set)
+
+    def hides(self, finding: Finding) -> bool:
+        """Whether it is for this finding; notes that it was needed."""
+        fits = finding.code in self.codes and finding.range.line <= self.line <= finding.range.end_line
+        if fits:
+            self.used.add(finding.code)
+        return fits
+
+
+def ignores(text: str, lines: Lines, comments: Iterable[Span]) -> tuple[Ignore, ...]:
+    """Every such comment."""
+    found = []
+    for comment in comments:
+        for match in _IGNORE.finditer(text, comment.start, comment.end):
+            names = tuple(name.strip() for name in (match[1] or "").split(",") if name.strip())
+            line = lines.place(match.start())[0]
+            starts = lines.starts
+            if not text[starts[line - 1] : comment.start].strip():
+                line = _next(text, starts, line)
+            found.append(Ignore(Span(match.start(), match.end()), line, names))
+    return tuple(found)
+
+
+def may_hold_ignores(text: str) -> bool:
+    """A quick look that spares most files the rest."""
+    return "dsgen:" in text
+
+
+def _next(text: str, starts: list[int], line: int) -> int:
+    """The first line below with anything but a comment."""
+    for below in range(line, len(starts)):
+        end = starts[below + 1] if below + 1 < len(starts) else len(text)
+        if not _BLANK_OR_COMMENT.fullmatch(text[starts[below] : end].rstrip("\r\n")):
+            return below + 1
+    return line
+
+
+def comments_of(document: Document) -> Iterator[Span]:
+    """Comments to the end of a line: what starts like one and stands in no key or value."""
+    taken = sorted(_leaves(document.root)) if document.root else []
+    at = 0
+    for start, end in [*taken, (len(document.text), len(document.text))]:
+        for match in _COMMENT.finditer(document.text, at, start):
+            yield Span(match.start(), match.end())
+        at = end
+
+
+def _leaves(node: Node) -> Iterator[tuple[int, int]]:
+    for member in node.members or ():
+        yield member.key_start, member.key_end
+        yield from _leaves(member.node)
+    for item in node.items or ():
+        yield from _leaves(item)
+    if node.members is None and node.items is None:
+        yield node.start, node.end
+
+
+def unused(found: Iterable[Ignore]) -> Iterator[Mark]:
+    """The marks of what hides nothing."""
+    for ignore in found:
+        idle = [code for code in ignore.codes if code not in ignore.used]
+        if not ignore.codes:
+            yield warning(ignore.span, "this comment names no code, so it hides nothing", help="dsgen: ignore[DS310]")
+        elif idle:
+            yield warning(
+                ignore.span,
+                f"nothing here has the code {' or '.join(idle)}: this comment hides nothing",
+                help="remove it" if len(idle) == len(ignore.codes) else f"remove {', '.join(idle)} from it",
+            )
