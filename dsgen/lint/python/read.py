@@ -116,6 +116,17 @@ def _ignores(file: PythonFile) -> tuple[Ignore, ...]:
     return ignores(file.text, lines, _comments(file.text, lines))
 
 
+def _comments(text: str, lines: Lines) -> Iterator[Span]:
+    """Every comment; a text that only the parser takes, and not the tokenizer, has none from there on."""
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline):
+            if token.type == tokenize.COMMENT:
+                start = lines.offset(token.start[0], token.start[1] + 1)
+                yield Span(start, start + len(token.string))
+    except (tokenize.TokenError, SyntaxError):
+        return
+
+
 def read_python(data: bytes, _target: LintTarget, name: str) -> PythonFile:
     """Reads a file as Python itself would: its encoding by PEP 263, its text by the grammar."""
     folder = Path(name).parent
