@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 from dsgen.lint.mark import Mark, warning
 from dsgen.lint.python.models import Wrap, wraps_by
-from dsgen.lint.python.names import calls_of
+from dsgen.lint.python.names import called, calls_of
 from dsgen.lint.python.origins import origins
 from dsgen.lint.python.read import PythonFile
 from dsgen.lint.python.sharding import blocks_and_roots, has_policy, is_part, strategy
@@ -73,4 +73,11 @@ def _lonely_fsdp1(file: PythonFile) -> list[Wrap]:
 def _is_made_here(file: PythonFile, wrap: Wrap) -> bool:
     """A model that stands in the file as such; a parameter, a submodule or a loop's item may be a block."""
     made = origins(file, wrap.subject) if wrap.subject is not None else frozenset()
-    return bool(made) and all(isinstance(o.node, ast.Call) and not is_part(o) for o in made)
+    return bool(made) and all(
+        isinstance(o.node, ast.Call) and not is_part(o) and _has_blocks(file, o.node) for o in made
+    )
+
+
+def _has_blocks(file: PythonFile, node: ast.Call) -> bool:
+    """A layer of torch alone (a test's ``nn.Linear``) has no blocks to shard apart."""
+    return not (called(file, node) or "").startswith("torch.nn.")

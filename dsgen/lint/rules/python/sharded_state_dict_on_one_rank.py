@@ -18,7 +18,7 @@ _COLLECTIVE = "torch.distributed.checkpoint.state_dict.get_model_state_dict"
     kinds=("python",),
     source="torch/distributed/fsdp/_state_dict_utils.py: state_dict gathers; tests/conformance/test_training_claims.py",
 )
-def sharded_state_dicton_one_rank(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
+def sharded_state_dict_on_one_rank(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     """The state dict of a sharded model is taken on rank 0 only: it needs every rank, so rank 0 waits.
 
     ```python bad
