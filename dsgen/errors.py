@@ -20,11 +20,12 @@ class Place:
     column: int | None = None
 
     def __str__(self) -> str:
+        file = _printable(self.file)
         if self.line is None:
-            return self.file
+            return file
         if self.column is None:
-            return f"{self.file}:{self.line}"
-        return f"{self.file}:{self.line}:{self.column}"
+            return f"{file}:{self.line}"
+        return f"{file}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,16 @@ class Problem:
     help: str | None = None
 
     def __str__(self) -> str:
-        head = f"{self.place}: {self.message}" if self.place else self.message
-        return f"{head}\n  help: {self.help}" if self.help else head
+        message = _printable(self.message)
+        head = f"{self.place}: {message}" if self.place else message
+        return f"{head}\n  help: {_printable(self.help)}" if self.help else head
+
+
+def _printable(text: str) -> str:
+    """The text in one line that commands nothing to a terminal: what is not printable becomes an escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 class ProblemsError(Exception):

@@ -5,13 +5,13 @@ Exit 0: done, clean. 1: refused or findings. 2: dsgen could not do the job.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from dsgen import __version__
-from dsgen.errors import InputError, ProblemsError
+from dsgen.cli import streams
+from dsgen.errors import InputError, Place, Problem, ProblemsError
 
 # name -> what --help says in one line. The module is dsgen.cli.<name>.
 COMMANDS = {
@@ -19,6 +19,7 @@ COMMANDS = {
     "build": "write the config (or a folder with script and launchers) of the decided plan",
     "smoke": "run a config for a few real steps",
     "lint": "find mistakes in DeepSpeed configs and in training code",
+    "score": "hold predicted memory against measured runs",
     "show": "list the models, GPUs and nodes that dsgen knows",
 }
 
@@ -49,23 +50,37 @@ def _refuse_unknown(command: str) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    # Only the called command's module is imported: its flags are added, the others stay names.
-    command = next((word for word in argv if not word.startswith("-")), None)
+    streams.prepare()
     try:
-        if command is not None and command not in COMMANDS:
-            _refuse_unknown(command)
-        args = _parser(command).parse_args(argv)
-        exit_code = int(import_module(f"dsgen.cli.{args.command}").run(args))
-        # What is still buffered meets a closed pipe here, where it can be caught, not at interpreter exit.
+        exit_code = _run(argv)
+        # What is still buffered meets a closed pipe or a full disk here, where it can be said, not at interpreter exit.
         sys.stdout.flush()
     except ProblemsError as error:
         for problem in error.problems:
-            print(f"dsgen: {problem}", file=sys.stderr)
+            streams.complain(problem)
         return error.exit_code
     except BrokenPipeError:
         # The reader of our output has gone (head, less): nothing to say to anyone, now or at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.abandon_output()
         return 0
+    except OSError as error:
+        # Files are named where they are opened; what is left is the machine: no space, no memory, no file handles.
+        streams.abandon_output()
+        place = Place(str(error.filename)) if error.filename else None
+        streams.complain(Problem(f"can't go on: {error.strerror or error}", place))
+        return 2
+    except ModuleNotFoundError as error:
+        streams.complain(Problem(f"{error.name} is not installed for {sys.executable}", help="pip install dsgen"))
+        return 2
     except KeyboardInterrupt:
         return 130
     return exit_code
+
+
+def _run(argv: list[str]) -> int:
+    # Only the called command's module is imported: its flags are added, the others stay names.
+    command = next((word for word in argv if not word.startswith("-")), None)
+    if command is not None and command not in COMMANDS:
+        _refuse_unknown(command)
+    args = _parser(command).parse_args(argv)
+    return int(import_module(f"dsgen.cli.{args.command}").run(args))

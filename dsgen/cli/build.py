@@ -11,6 +11,7 @@ from dsgen.formats import format_names, writer
 from dsgen.formats.values import Written
 from dsgen.planner.buckets import bucket_reasons
 from dsgen.planner.job import Job, decide_spec
+from dsgen.smoke.session import end_on_signals
 from dsgen.spec.read import read_spec
 from dsgen.spec.values import Spec
 
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="FILE|DIR",
         help="the config alone (FILE), or with script and launchers (DIR: ends in /, exists, or has no suffix); "
-        "without it the config goes to standard output",
+        "without it, or with -, the config goes to standard output",
     )
     parser.add_argument("--to", metavar="FORMAT", help="another format than the spec's target")
     parser.add_argument("--templates", type=Path, metavar="DIR", help="templates that replace the shipped ones")
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     """Decides, renders everything, and only then touches the disk."""
     from dsgen.report.build import build_json, build_text
 
-    output = None if args.output is None else Output.of(args.output)
+    output = None if args.output in (None, "-") else Output.of(args.output)
     if args.check and output is None:
         raise InputError.at("--check needs -o: what should it compare with?")
     job = decide_spec(_spec(args))
@@ -48,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write("".join(changes))
         return 1 if changes else 0
     _protect_spec(args.spec, output, written)
-    paths = save(output, written)
+    with end_on_signals():  # a build that is stopped leaves no half of it behind
+        paths = save(output, written)
     show = build_json if args.format == "json" else build_text
     sys.stdout.write(show(written, paths, explain=args.explain))
     return 0

@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from dsgen.cli.streams import console
 from dsgen.planner.job import decide_job, inputs_of
 from dsgen.planner.refusal import NothingFitsError
 from dsgen.report.plan_view import PlanView, view_of, view_of_refusal
@@ -33,8 +34,6 @@ def _show(view: PlanView, form: str) -> None:
 
         sys.stdout.write(plan_json(view))
         return
-    from rich.console import Console
-
     from dsgen.report.plan_text import print_plan
 
-    print_plan(view, Console(file=sys.stdout))
+    print_plan(view, console())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dsgen.cli.streams import console
 from dsgen.errors import InputError
 from dsgen.facts.tables import nearest, number, rows
 
@@ -179,7 +180,6 @@ def _print_table(headings: list[str], cells: list[list[str]]) -> None:
     """A rich table on a terminal; elsewhere one line per row, never wrapped, so that grep and awk see whole rows."""
     if sys.stdout.isatty():
         from rich.box import SIMPLE_HEAD
-        from rich.console import Console
         from rich.markup import escape
         from rich.table import Column, Table
 
@@ -188,7 +188,7 @@ def _print_table(headings: list[str], cells: list[list[str]]) -> None:
         table = Table(name, *headings[1:], box=SIMPLE_HEAD)
         for line in cells:
             table.add_row(*map(escape, line))
-        Console().print(table)
+        console().print(table)
         return
     widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
     for line in [headings, *cells]:

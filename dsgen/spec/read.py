@@ -10,7 +10,7 @@ from dsgen.spec.document import parse
 from dsgen.spec.faults import Fault, input_error
 from dsgen.spec.schema import spec_schema
 from dsgen.spec.schema_walk import Typed, typed
-from dsgen.spec.source import Source, decode, read_source
+from dsgen.spec.source import Source, decode, read_source, working_folder
 from dsgen.spec.values import (
     GpuNumbers,
     HardwareSpec,
@@ -36,7 +36,7 @@ def read_spec(path: str) -> Spec:
 
 def spec_from_text(text: str, file: str = "<text>", folder: Path | None = None) -> Spec:
     """A spec from its text; relative paths are relative to ``folder``, else to the working directory."""
-    return _spec(Source(decode(text.encode("utf-8", "surrogatepass"), file), file, folder or Path.cwd()))
+    return _spec(Source(decode(text.encode("utf-8", "surrogatepass"), file), file, folder or working_folder()))
 
 
 def spec_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> Spec:
@@ -66,10 +66,18 @@ def _model(value: Any, folder: Path) -> ModelSpec:
     if not isinstance(value, str):
         sizes = {key: size for key, size in value.items() if key != "factory"}
         return ModelSpec(sizes=ModelSizes(**sizes), factory=value.get("factory"))
-    path = folder / (Path.home() / value[2:] if value.startswith("~/") else value)
+    path = folder / _home(value)
     looks_like_path = value.startswith(("./", "../", "/", "~/")) or value in {".", ".."} or value.endswith(".json")
     # A name stays a name unless a model really lies there, as transformers decides too.
     return ModelSpec(path=path) if looks_like_path or _holds_model(path) else ModelSpec(name=value)
+
+
+def _home(value: str) -> Path:
+    """``~/`` is the user's home, where there is one."""
+    try:
+        return Path(value).expanduser() if value.startswith("~/") else Path(value)
+    except RuntimeError:  # neither $HOME nor an entry of this user
+        return Path(value)
 
 
 def _holds_model(folder: Path) -> bool:

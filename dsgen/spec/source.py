@@ -39,7 +39,7 @@ def read_source(path: str) -> Source:
     """Reads the file at ``path``; ``-`` is standard input, whose paths are relative to the working directory."""
     if path == STDIN:
         file = "<stdin>"
-        return Source(decode(_standard_input(file), file), file, Path.cwd())
+        return Source(decode(_standard_input(file), file), file, working_folder())
     try:
         with open(path, "rb") as stream:
             # A device or a pipe has no size worth asking for; what is read of it is bounded all the same.
@@ -48,6 +48,14 @@ def read_source(path: str) -> Source:
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise InputError.at(_unreadable(path, error), Place(path)) from None
     return Source(decode(data, path, size), path, Path(path).absolute().parent)
+
+
+def working_folder() -> Path:
+    """Where relative paths start; one that has been removed holds nothing that could be found."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path()
 
 
 def _standard_input(file: str) -> bytes:

@@ -324,3 +324,12 @@ def test_plain_values_are_a_spec_too(mapping: dict[str, Any]) -> None:
         assert spec.model.name == "é 😀"
         assert spec.hardware.gpu == GpuNumbers(memory=80 * 10**9)
         assert spec.training.optimizer.lr == 2e-5
+
+
+def test_a_home_that_nobody_knows_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", nobody)
+    spec = spec_from_text("model: ~/model\nhardware: {gpu: t4}\n", folder=Path("/specs"))
+    assert spec.model.path == Path("/specs/~/model")
