@@ -5,7 +5,7 @@ from typing import Literal
 
 Device = Literal["none", "cpu", "nvme"]
 Precision = Literal["fp32", "fp16", "bf16"]
-CheckpointingKind = Literal["none", "full", "selective", "every"]
+CheckpointingKind = Literal["none", "full", "selective", "every", "core_attention", "core_attention_mlp"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,8 @@ class Checkpointing:
 
     ``full`` recomputes every block from its input; ``every`` n recomputes every n-th block only;
     ``selective`` recomputes the core attention and the cheap element-wise parts inside each block
-    (what is kept are the outputs of matrix products and of the attention kernel).
+    (what is kept are the outputs of matrix products and of the attention kernel). ``core_attention`` and
+    ``core_attention_mlp`` are Megatron's: what it recomputes is in the name. A spec can't ask for them yet.
     """
 
     kind: CheckpointingKind = "none"
@@ -83,6 +84,8 @@ class Plan:
     """Ranks that share one copy of the sharded states; None means all data-parallel ranks."""
     tensor_parallel: int = 1
     pipeline_parallel: int = 1
+    virtual_stages: int = 1
+    """Chunks of layers that each pipeline rank holds (interleaved schedule); Megatron only."""
     context_parallel: int = 1
     ulysses: int = 1
     """Ranks over which Ulysses splits each sequence."""

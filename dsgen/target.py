@@ -7,7 +7,7 @@ from typing import Literal, cast
 from dsgen.facts.versions import libraries
 from dsgen.spec.values import Spec
 
-Format = Literal["deepspeed", "fsdp2", "fsdp1", "ddp", "accelerate", "hf"]
+Format = Literal["deepspeed", "fsdp2", "fsdp1", "ddp", "megatron", "accelerate", "hf"]
 Loader = Literal["deepspeed", "transformers", "accelerate", "lightning"]
 
 

@@ -27,7 +27,10 @@ FLOORS: tuple[tuple[Room, ...], ...] = (
     (Room("report", ("dsgen.report",), "plan, ledger, findings and runs to text and JSON"),),
     (Room("smoke", ("dsgen.smoke",), "starts worker processes, watches them, judges what came back"),),
     (Room("lint", ("dsgen.lint",), "rules over files"),),
-    (Room("planner", ("dsgen.planner",), "wishes to ranked plans, each with its reasons"),),
+    (
+        Room("planner", ("dsgen.planner",), "wishes to ranked plans, each with its reasons"),
+        Room("score", ("dsgen.score",), "measured runs beside what the ledger says of them"),
+    ),
     (Room("write", ("dsgen.formats",), "plan to files, through templates/"),),
     (Room("read", ("dsgen.formats.*.read",), "files to wishes"),),
     (

@@ -5,6 +5,7 @@ from dataclasses import replace
 from dsgen.hardware import Hardware
 from dsgen.memory import framework
 from dsgen.memory.band import band
+from dsgen.memory.cached import cached
 from dsgen.memory.classic import states_classic
 from dsgen.memory.host import host_per_node
 from dsgen.memory.ledger import DeviceAccount, Ledger, Moment
@@ -42,7 +43,8 @@ def _device(setting: Setting) -> DeviceAccount:
     # The allocator keeps what the largest moment needed, so its slack is there at every moment.
     slack = framework.slack(allocated)
     outside = framework.outside_allocator(setting) + framework.workspace() + slack
+    reserved = max(moment.total + cached(setting, moment) for moment in tensors) + framework.workspace()
     whole = tuple(Moment(moment.name, {**moment.parts, "framework": outside}) for moment in tensors)
-    account = DeviceAccount(moments=whole, allocated=allocated, reserved=allocated + slack, low=0, high=0)
+    account = DeviceAccount(moments=whole, allocated=allocated, reserved=reserved, low=0, high=0)
     width = band(account.peak_moment.parts)
     return replace(account, low=account.peak - width, high=account.peak + width)

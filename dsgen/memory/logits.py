@@ -29,9 +29,22 @@ def logits(setting: Setting) -> Logits:
       Source: derived from Liger-Kernel ops/fused_linear_cross_entropy.py (chunk = T / ceil(V / h)).
     """
     arch, c, t = setting.shapes.architecture, setting.width, setting.tokens
-    vocab = arch.vocab
+    vocab, code = arch.vocab, setting.training.code
     forward = (c + (FP32 if setting.mixed else 0) + FP32) * vocab * t
     backward = 3 * FP32 * vocab * t
+    if setting.training.loss == "fused":
+        # fp32 logits and their shifted copy, which becomes the gradient in place; then the slice's gradient: 8 V.
+        fused = 2 * FP32 * vocab * t
+        return Logits(fused, fused) if code.loss_in_fp32 else _in_compute_type(setting, 2 * c)
+    if setting.training.loss == "full" and "loss" in code.fused:
+        # Compiled as one: fp32 lives in registers, so the logits and their gradient are all there is.
+        return Logits(c * vocab * t, 2 * c * vocab * t)
+    if setting.training.loss == "full" and not code.loss_in_fp32:
+        return _in_compute_type(setting, 4 * FP32 if code.autocast else 3 * c)
+    if setting.training.loss == "chunked" and code.library in ("litgpt", "torchtune"):
+        # Their head is applied by chunks: all logits come first, and a backward pass over all losses makes their
+        # gradients before the head's first.
+        return Logits(2 * c * vocab * t, 2 * c * vocab * t)
     if setting.training.loss == "chunked":
         hidden = c * arch.hidden * t
         chunks = int(constant("loss_chunks"))
@@ -41,6 +54,20 @@ def logits(setting: Setting) -> Logits:
         fused = (c + FP32 + c) * arch.hidden * t + head
         return Logits(fused, fused)
     return Logits(forward, backward)
+
+
+def _in_compute_type(setting: Setting, width: int) -> Logits:
+    """``width`` bytes of each logit where the model takes the loss as the logits come, c V more where these are kept
+    until the backward pass is over.
+
+    - full: logits, their shifted copy, log-probabilities; then these, their gradient and the logits': 3 c V.
+    - fused: the shifted copy that becomes the gradient, and the slice's gradient: 2 c V.
+    - full under autocast: cross_entropy casts to fp32; with the fp32 copy that accelerate returns, 4 x 4 V.
+    """
+    if setting.training.code.keeps_logits:
+        width += setting.width
+    size = width * setting.shapes.architecture.vocab * setting.tokens
+    return Logits(size, size)
 
 
 def around_the_blocks(setting: Setting) -> int:

@@ -4,12 +4,18 @@ from dsgen.memory import backward, gradients, states
 from dsgen.memory.activations.checkpointed import activations
 from dsgen.memory.backward import Parts
 from dsgen.memory.buffers import buffers
+from dsgen.memory.fsdp1.moments import moments as fsdp1_moments
 from dsgen.memory.fsdp2.moments import moments as fsdp2_moments
 from dsgen.memory.gathered import Gathered
 from dsgen.memory.ledger import Moment
 from dsgen.memory.logits import around_the_blocks, logits
+from dsgen.memory.megatron.moments import moments as megatron_moments
+from dsgen.memory.plain.moments import moments as plain_moments
 from dsgen.memory.setting import Setting
 from dsgen.memory.temporaries import temporaries
+
+_OWN = {"fsdp2": fsdp2_moments, "fsdp1": fsdp1_moments, "ddp": plain_moments, "megatron": megatron_moments}
+"""Frameworks that don't keep states as DeepSpeed does."""
 
 
 def moments(setting: Setting) -> tuple[Moment, ...]:
@@ -19,8 +25,9 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
     every block's; the reduction at the end. The first step differs only in that Adam's states come into being in it,
     so it is never the largest.
     """
-    if setting.target.format == "fsdp2":
-        return fsdp2_moments(setting)
+    own = _OWN.get(setting.target.format)
+    if own is not None:
+        return own(setting)
     always: Parts = {
         "parameters": states.parameters(setting),
         "master_weights": states.master_weights(setting),

@@ -10,7 +10,8 @@ from dsgen.errors import Place
 KeyPath = tuple[str | int, ...]
 
 Attention = Literal["eager", "sdpa", "flash"]
-Loss = Literal["full", "chunked", "fused_linear"]
+Loss = Literal["full", "fused", "chunked", "fused_linear"]
+"""fused: one kernel over whole logits; a spec may not ask for it yet, measured runs do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +106,9 @@ class Optimizer:
     weight_decay: float = 0.0
     momentum: float = 0.0
     """sgd only."""
+    step: Literal["fused", "foreach", "in_backward"] = "fused"
+    """How it steps: one kernel in place; by tensor operations over all parameters at once; or each parameter as
+    soon as its gradient is there, so that gradients never live together. Writers write fused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +133,36 @@ class Method:
     dropout: float = 0.0
     targets: str | tuple[str, ...] = "all-linear"
     """Names of the linear layers that get adapters, or "all-linear": all but the output head."""
+    quantization: str | None = None
+    """How frozen linear layers are stored, a name of dsgen/facts/quantizations.csv. A spec may not say it yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """What the code that trains does, where memory depends on it. The defaults are what dsgen generates; measured runs
+    say otherwise, a spec may not yet."""
+
+    library: Literal["transformers", "litgpt", "torchtitan", "torchtune", "megatron"] = "transformers"
+    """Whose model and loss it is."""
+    fused: frozenset[str] = frozenset()
+    """Kernels that keep less than tensor operations do: norm, mlp."""
+    weights_in_compute_type: bool = False
+    """Trained weights, their gradients and states in the compute type, without an fp32 copy. Torch's own
+    frameworks only; DeepSpeed keeps master weights."""
+    autocast: bool = False
+    """Weights are stored as they are and cast where they are used."""
+    loss_in_fp32: bool = True
+    """Logits are cast to fp32 before the loss."""
+    keeps_logits: bool = False
+    """A variable holds the logits while the backward pass runs."""
+    reentrant: bool = False
+    """Checkpointing by CheckpointFunction (use_reentrant), transformers' default until version 5."""
+    sequence_parallel: bool = False
+    """Tensor-parallel ranks also split what lies between the matrix products."""
+    last_rank: bool = False
+    """The figure wanted is that of the last pipeline stage, not of the fullest rank."""
+    dropout: bool | None = None
+    """Residual and attention dropout; None: as the model was published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +184,7 @@ class Training:
     attention: Attention = "sdpa"
     loss: Loss = "full"
     compile: bool = False
+    code: Code = Code()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

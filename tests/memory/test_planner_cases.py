@@ -46,7 +46,7 @@ def br_045(**changes: object) -> Ledger:
 def _kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Case BR-045 counts Megatron's kernels, not those of Hugging Face's GPT-2."""
     megatron = Kernels(dropout=True, softmax_in_fp32=False)
-    monkeypatch.setattr(checkpointed, "kernels_of", lambda _: megatron)
+    monkeypatch.setattr(checkpointed, "kernels_of", lambda *_: megatron)
 
 
 FORTY = hardware(nodes=2, memory_budget=int(39.4 * GIB))

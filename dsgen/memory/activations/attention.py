@@ -28,7 +28,7 @@ def _grouped_query(layer: Layer) -> Saved:
     """
     arch, c = layer.arch, layer.width
     q, k = arch.heads * arch.head_dim, arch.kv_heads * arch.head_dim
-    kept = float(c * (q + 2 * k))
+    kept = float(c * (3 * q if layer.kernels.expanded_kv else q + 2 * k))
     kept += layer.adapters(arch.hidden, "q_proj", "k_proj", "v_proj") + layer.adapters(q, "o_proj")
     outputs = c * (q + 2 * k + arch.hidden)
     if layer.kernels.dropout:

@@ -6,7 +6,7 @@ from dsgen.memory.activations.block import block
 from dsgen.memory.activations.kernels import kernels_of
 from dsgen.memory.activations.saved import Layer, trained_layers
 from dsgen.memory.layers import per_layer
-from dsgen.memory.setting import Setting
+from dsgen.memory.setting import FP32, Setting
 from dsgen.shapes.values import Block
 
 
@@ -43,8 +43,12 @@ def _one(setting: Setting, each: Block) -> tuple[LayerActivations, LayerActivati
     saved = block(_layer(setting, each), moe=each.is_moe)
     entry = setting.width * setting.shapes.architecture.hidden
     none = LayerActivations(round(saved.kept * t), round(saved.transient * t))
-    full = LayerActivations(entry * t, round((saved.kept + saved.transient) * t))
+    full = LayerActivations(
+        0 if setting.plan.offload_activations else entry * t, round((saved.kept + saved.transient) * t)
+    )
     outputs = entry + saved.outputs
+    if setting.training.code.library == "torchtitan":
+        outputs -= _every_second_product(setting)
     recomputed = max(0, saved.kept - outputs)
     selective = LayerActivations(round(min(outputs, saved.kept + entry) * t), round((recomputed + saved.transient) * t))
     return none, full, selective
@@ -57,8 +61,26 @@ def _layer(setting: Setting, each: Block) -> Layer:
         width=setting.width,
         attention=setting.training.attention,
         sequence_length=setting.sequence_length,
-        kernels=kernels_of(arch),
+        kernels=kernels_of(arch, setting.training.code.library),
         trained=trained_layers(each),
         lora_rank=method.rank if method.type == "lora" else 0,
         lora_dropout=method.type == "lora" and method.dropout > 0,
+        adapter_width=_adapter_width(setting),
+        autocast=setting.training.code.autocast,
+        inputs_kept=method.quantization is not None and setting.training.code.library == "litgpt",
+        fused=setting.training.code.fused,
     )
+
+
+def _adapter_width(setting: Setting) -> int:
+    """PEFT keeps adapters in fp32 beside 16-bit weights; DeepSpeed and FSDP2 as dsgen writes them have one type."""
+    own = setting.target.format in ("ddp", "fsdp1") and setting.training.code.library == "transformers"
+    return FP32 if own and setting.mixed and not setting.training.code.weights_in_compute_type else 0
+
+
+def _every_second_product(setting: Setting) -> float:
+    """Bytes per token that torchtitan's selective_op recomputes of a Llama block: it keeps the first, third, ... matrix
+    product (torchtitan/distributed/activation_checkpoint.py:_get_custom_policy), so of q, k, v, o, gate, up and down it
+    makes k, o and up anew."""
+    arch = setting.shapes.architecture
+    return setting.width * (arch.kv_heads * arch.head_dim + arch.hidden + arch.intermediate)

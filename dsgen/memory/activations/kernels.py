@@ -25,6 +25,8 @@ class Kernels:
     follows and the output projection does not: it reads, and keeps, a copy."""
     fused_qkv: bool = False
     """One matrix makes q, k and v, and q and k are rotated: v, a view, keeps all of its output alive."""
+    expanded_kv: bool = False
+    """Keys and values are copied to all heads before any attention kernel."""
 
 
 _LLAMA = Kernels()
@@ -48,6 +50,14 @@ _KERNELS: Mapping[str, Kernels] = {
 }
 
 
-def kernels_of(arch: Architecture) -> Kernels:
+# litgpt/model.py: one class for all; q, k and v from one matrix, GELU and attention by torch's kernels, no dropout.
+# Keys and values of grouped queries are expanded to all heads and copied, after which the fused output is gone.
+_LITGPT = Kernels(fused_qkv=True)
+_LITGPT_GROUPED = Kernels(expanded_kv=True)
+
+
+def kernels_of(arch: Architecture, library: str = "transformers") -> Kernels:
     """Traits of the architecture's class; Llama's where none are known."""
+    if library == "litgpt":
+        return _LITGPT if arch.kv_heads == arch.heads else _LITGPT_GROUPED
     return _KERNELS.get(arch.hf_architecture, _LLAMA)

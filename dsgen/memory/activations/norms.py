@@ -14,16 +14,16 @@ def norm(
     - layernorm (one kernel): input c w; mean and 1/sigma 8 bytes.
     - rmsnorm as transformers writes it (fp32 inside, LlamaRMSNorm.forward): fp32 input 4 w,
       1/rms 4 bytes, and the normalised c w (4 w where the product is taken in fp32), if the weight is trained.
-      Fused kernels (Liger, apex, torch >= 2.8 on a GPU) keep the input c w and 1/rms instead: 4 w bytes less.
+      Fused kernels (Liger, apex, torch >= 2.8 on a GPU) keep the input c w and 1/rms instead.
     - output c w.
 
     Backward transient: gradient in and out in fp32 and one product, 12 w for rmsnorm; gradient in and out, 2 c w, for
-    layernorm.
+    one kernel.
     Shapes: (b, s, w). Source: derived from torch's derivatives.yaml (native_layer_norm, mul, pow, rsqrt).
     """
     c = layer.width
     output = c * width if output_needed else 0
-    if layer.arch.norm == "layernorm":
+    if layer.arch.norm == "layernorm" or "norm" in layer.fused:
         kept_input = c * width if input_needed else 0
         return Saved(kept_input + 2 * _FP32 * heads + output, 0, 2 * c * width)
     product = _FP32 if layer.kernels.norm_product_in_fp32 else c

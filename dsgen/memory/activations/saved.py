@@ -44,6 +44,15 @@ class Layer:
     """0 without adapters."""
     lora_dropout: bool
     """Adapters drop parts of their input."""
+    adapter_width: int = 0
+    """Bytes of an adapter's weight where it is wider than c: its input is cast; 0 where it is not."""
+    autocast: bool = False
+    """What is cast for an adapter is cast back to c before its matrix product."""
+    inputs_kept: bool = False
+    """Every linear layer keeps its input: bitsandbytes' 4-bit product did until 0.43.2
+    (autograd/_functions.py:MatMul4Bit)."""
+    fused: frozenset[str] = frozenset()
+    """Kernels that keep less: norm, mlp."""
 
     def trains(self, *names: str) -> bool:
         """Whether one of these layers is trained, itself or by an adapter."""
@@ -51,15 +60,21 @@ class Layer:
 
     def reads(self, *names: str) -> bool:
         """Whether one of these layers needs its input, as it is, for a weight gradient."""
-        return not self.lora_dropout and self.trains(*names)
+        copied = bool(self.lora_rank) and (self.lora_dropout or self.adapter_width > 0)
+        return self.inputs_kept or (not copied and self.trains(*names))
 
     def adapters(self, width: float, *names: str) -> float:
-        """Saved by the adapters of these layers, whose input has ``width`` features: the output of lora_A
-        for lora_B, c r each; with dropout each also its own dropped input and mask, (c + 1) width."""
+        """Saved by the adapters of these layers, whose input has ``width`` features: the output of lora_A for lora_B,
+        a r each, and, with dropout or where it is cast, the adapter's own input, a width each, and a mask of width with
+        dropout. a: bytes of what the adapter multiplies, those of its weight, under autocast c. PEFT casts the input of
+        each adapter by itself (tuners/lora/layer.py:_cast_input_dtype), so layers with one input keep one copy each."""
         if not self.lora_rank:
             return 0
-        dropped = (self.width + 1) * width if self.lora_dropout else 0
-        return (self.width * self.lora_rank + dropped) * len(self.trained.intersection(names))
+        a = self.adapter_width if self.adapter_width and not self.autocast else self.width
+        own = a * width if self.lora_dropout or self.adapter_width else 0
+        if self.lora_dropout:
+            own += width
+        return (a * self.lora_rank + own) * len(self.trained.intersection(names))
 
 
 def trained_layers(block: Block) -> frozenset[str]:

@@ -1,0 +1,32 @@
+"""``dsgen score RUNS.csv``: the ledger's predictions beside measured runs."""
+
+import argparse
+import sys
+
+from dsgen.report.score_view import ScoreView
+from dsgen.score.predict import score
+from dsgen.score.runs import read_runs
+from dsgen.score.summary import summary
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of this command."""
+    parser.add_argument("runs", metavar="RUNS.csv", help="one measured run a row; the first line names the columns")
+    parser.add_argument("--format", choices=["text", "json"], default="text", help="form of the output")
+    parser.add_argument("--rows", action="store_true", help="print every row, too (JSON always has them)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the score; 0 where the file could be read, whatever it says of the ledger."""
+    runs = read_runs(args.runs)
+    scored = tuple(score(run) for run in runs.rows)
+    view = ScoreView(runs, scored, summary(scored))
+    if args.format == "json":
+        from dsgen.report.score_json import score_json
+
+        sys.stdout.write(score_json(view))
+        return 0
+    from dsgen.report.score_text import score_text
+
+    sys.stdout.write(score_text(view, rows=args.rows))
+    return 0

@@ -1,0 +1,34 @@
+"""What the caching allocator holds beyond what is allocated, while there is room: blocks that no other request can use.
+
+It is no need: short of memory, the allocator gives these back before it fails (framework.py:slack is what stays even
+then). Source: derived; c10/cuda/CUDACachingAllocator.cpp keeps free blocks by stream and serves a request from a
+block that is at least as large.
+"""
+
+from dsgen.memory.framework import slack
+from dsgen.memory.fsdp2.units import units_of
+from dsgen.memory.ledger import Moment
+from dsgen.memory.setting import FP32, Setting
+
+
+def cached(setting: Setting, peak: Moment) -> int:
+    """Bytes reserved, not allocated, at ``peak``.
+
+    - Logits in the compute type, c V: free once they are cast to fp32, and smaller than all that the loss asks for
+      after.
+    - FSDP2: gradients are made on the stream of the reduce-scatter, 4 t a rank, and gathered on the stream of the
+      copy-in, c w of the root and of the largest block (_fsdp_collectives.py:foreach_reduce, foreach_all_gather). At
+      the end of the forward pass, where memory is largest, these are free but belong to their streams.
+    - At least what stays when memory is short.
+    """
+    found = 0
+    code, training = setting.training.code, setting.training
+    if training.loss == "full" and code.loss_in_fp32 and setting.mixed and "loss" not in code.fused:
+        found += setting.width * setting.shapes.architecture.vocab * setting.tokens // setting.plan.tensor_parallel
+    if setting.target.format == "fsdp2" and setting.shards > 1:
+        units = units_of(setting)
+        largest = max((block.whole for block in units.blocks), default=0)
+        sharded = FP32 * units.trainable_shard
+        found += sharded - min(sharded, peak.parts.get("gradients", 0))
+        found += setting.width * (units.root.whole + largest)
+    return max(found, slack(peak.total))

@@ -1,0 +1,43 @@
+"""Bytes of weights as torch's own frameworks store them: trained ones in their type, frozen ones in 16 bit or
+quantised."""
+
+from dsgen.facts.quantizations import quantizations
+from dsgen.memory.layers import per_layer
+from dsgen.memory.setting import FP32, Setting
+from dsgen.shapes.values import Tensor
+
+
+def trained_width(setting: Setting) -> int:
+    """Bytes of one trained weight, its gradient and each of its states: those of the compute type, or 4."""
+    return setting.width if setting.training.code.weights_in_compute_type else FP32
+
+
+def quantized(setting: Setting, tensor: Tensor) -> bool:
+    """Frozen matrices of the blocks, adapters' own apart: what bitsandbytes and GPTQ layers replace. litgpt replaces
+    the output head too (its precision plugin takes every nn.Linear), transformers keeps it."""
+    if setting.training.method.quantization is None or tensor.trainable or len(tensor.shape) != 2:
+        return False
+    if tensor.name.startswith("embed_"):
+        return False
+    return not tensor.name.startswith("lm_head") or setting.training.code.library == "litgpt"
+
+
+def stored(setting: Setting, tensor: Tensor) -> float:
+    """Bytes of one tensor at rest."""
+    if tensor.trainable:
+        return trained_width(setting) * tensor.numel
+    if quantized(setting, tensor):
+        name = setting.training.method.quantization
+        assert name is not None
+        return quantizations()[name].width * tensor.numel
+    return setting.width * tensor.numel
+
+
+def blocks_stored(setting: Setting) -> list[float]:
+    """Bytes of each block at rest."""
+    return per_layer(setting.shapes.blocks, lambda block: sum(stored(setting, tensor) for tensor in block.tensors))
+
+
+def outside_stored(setting: Setting) -> float:
+    """Bytes at rest of what is outside the blocks."""
+    return sum(stored(setting, tensor) for tensor in setting.shapes.outside)

@@ -1,0 +1,135 @@
+"""The moments of a step on one GPU under FullyShardedDataParallel (FSDP1), tensors only.
+
+Read in torch 2.13, torch/distributed/fsdp/: _flat_param.py, _runtime_utils.py. A unit (each block, and the root with
+what is outside) is one flat parameter. Symbols: N shards, w bytes of one trained weight as stored, c of a compute
+element, o states per parameter (Adam 2).
+"""
+
+from collections.abc import Iterable, Iterator
+from math import ceil
+
+from dsgen.memory import frozen
+from dsgen.memory.activations.checkpointed import LayerActivations, activations
+from dsgen.memory.ledger import Moment
+from dsgen.memory.logits import around_the_blocks, logits
+from dsgen.memory.parts import Parts, largest, moment
+from dsgen.memory.plain.moments import dequantized
+from dsgen.memory.plain.step import step_temporaries
+from dsgen.memory.setting import Setting
+from dsgen.shapes.values import Tensor
+
+
+def moments(setting: Setting) -> tuple[Moment, ...]:
+    """End of forward, backward, optimizer step.
+
+    - Always: shards of the weights as stored, and w o t states.
+    - Gradients: sharded, w t, as they are reduced; with accumulation whole, c T, from the second micro-batch on
+      (no_sync keeps unsharded gradients in the compute type).
+    """
+    w, shards = frozen.trained_width(setting), setting.shards
+    shard = ceil(setting.trainable / shards)
+    kept = setting.optimizer.kept(setting.training.optimizer.momentum)
+    blocks, root = frozen.blocks_stored(setting), frozen.outside_stored(setting)
+    weights = 0 if setting.offloads_parameters else ceil((sum(blocks) + root) / shards)
+    states = 0 if setting.offloads_parameters or setting.offloads_optimizer else w * kept * shard
+    always: Parts = {"parameters": weights, "optimizer_states": states}
+    layers, outside, loss = activations(setting), around_the_blocks(setting), logits(setting)
+    whole = setting.width * sum(_with_gradient(setting)) if setting.plan.accumulation > 1 else 0
+    gathered = Gathered(setting)
+    turn: Parts = always | {
+        "gradients": whole,
+        "gathered_parameters": gathered.at_loss,
+        "activations": sum(layer.kept for layer in layers) + outside,
+    }
+    behind = (always | parts for parts in _backward(setting, layers, whole, gathered))
+    gradients = 0 if setting.offloads_parameters else w * shard
+    step: Parts = always | {"gradients": gradients, "temporaries": step_temporaries(setting, shard)}
+    if setting.offloads_parameters:
+        step = {}
+    return (
+        moment("end of forward", turn | {"logits": loss.forward}),
+        largest("backward", turn | {"logits": loss.backward}, *behind),
+        moment("optimizer step", step),
+    )
+
+
+class Gathered:
+    """Bytes of gathered units: the root from the first forward to the last backward pass; a block that computes and the
+    one fetched ahead (forward_prefetch off, backward_prefetch before the gradients are reduced)."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._stays = setting.stage == 2
+        self.root = round(_unit(setting, setting.shapes.outside))
+        self.block = round(max((_unit(setting, block.tensors) for block in setting.shapes.blocks[:1]), default=0))
+        self._layers = len(setting.shapes.blocks)
+
+    @property
+    def at_loss(self) -> int:
+        """Where the passes meet: the last block is not sharded again before its backward pass."""
+        return self.root + self.block * (self._layers if self._stays else 1)
+
+    def at_block(self, index: int) -> int:
+        """While block ``index`` runs backwards."""
+        blocks = index + 1 if self._stays else 2 if index else 1
+        return self.root + self.block * blocks
+
+
+def _unit(setting: Setting, tensors: Iterable[Tensor]) -> float:
+    """A gathered unit: trained weights and unquantised frozen ones in the compute type, quantised ones as stored."""
+    return sum(frozen.stored(setting, t) if frozen.quantized(setting, t) else setting.width * t.numel for t in tensors)
+
+
+def _with_gradient(setting: Setting) -> list[int]:
+    """Elements of each block's and, last, of the root's flat parameter that get a gradient.
+
+    With original parameters (use_orig_params, as Lightning's FSDPStrategy sets it) trained and frozen weights share a
+    flat parameter, whose gradient covers all of it. PEFT's wrap policy gives adapters units of their own.
+    """
+    blocks = [(block.parameters, block.trainable) for block in setting.shapes.blocks]
+    root = setting.shapes.outside
+    blocks.append((sum(t.numel for t in root), sum(t.numel for t in root if t.trainable)))
+    shared = setting.training.code.library != "transformers"
+    return [parameters if trained and shared else trained for parameters, trained in blocks]
+
+
+def _backward(setting: Setting, layers: list[LayerActivations], whole: int, gathered: Gathered) -> Iterator[Parts]:
+    """Every block's backward pass, its reduction, and the root's.
+
+    Gradients come as views of the flat parameter, c each, and are put together, c each, before they are reduced
+    (autograd's backward of split); the views' are gone then.
+    """
+    w, shards, c = frozen.trained_width(setting), setting.shards, setting.width
+    *units, root = _with_gradient(setting)
+    head = c * max((t.numel for t in setting.shapes.outside if t.trainable), default=0)
+    kept = sum(layer.kept for layer in layers)
+    held = _held_inputs(setting, layers)
+    reduced = 0.0
+    for index in range(len(layers) - 1, -1, -1):
+        yield {
+            "gradients": max(whole, ceil(reduced)) + head + c * units[index],
+            "gathered_parameters": gathered.at_block(index),
+            "activations": kept + (len(layers) - index) * held + layers[index].extra,
+            "temporaries": dequantized(setting),
+        }
+        kept -= 0 if held else layers[index].kept
+        yield {
+            "gradients": max(whole, ceil(reduced)) + head + 2 * c * units[index],
+            "gathered_parameters": gathered.at_block(index),
+            "activations": kept + (len(layers) - index) * held,
+        }
+        reduced += w * units[index] / shards
+    yield {"gradients": max(whole, ceil(reduced)) + 2 * c * root, "gathered_parameters": gathered.root}
+
+
+def _held_inputs(setting: Setting, layers: list[LayerActivations]) -> int:
+    """Bytes of a block's input that stay until the backward pass ends, and as many for its gradient.
+
+    A unit with frozen weights is sharded again by a hook on its inputs (_runtime_utils.py:
+    _register_post_backward_reshard_only_hook). Under reentrant checkpointing these are the detached inputs of the
+    recomputation, leaves with a .grad, and the hook's state, kept on the flat parameter until the last callback, holds
+    them. Source: derived, and seen with torch 2.13 (tests/memory/test_reentrant_fsdp1.py).
+    """
+    code = setting.training.code
+    if not code.reentrant or setting.frozen == 0 or setting.plan.checkpointing.kind != "full":
+        return 0
+    return layers[0].kept

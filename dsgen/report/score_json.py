@@ -1,0 +1,74 @@
+"""A score as JSON: the shape that scripts rely on. Bytes are plain numbers, errors are shares; what is absent is
+null."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from dsgen.report.score_view import ScoreView
+from dsgen.score.predict import Scored
+from dsgen.score.summary import Group
+
+VERSION = 1
+
+
+def score_json(view: ScoreView) -> str:
+    """One object, keys in a fixed order, a newline at the end."""
+    document = {
+        "version": VERSION,
+        "rows": [_row(each) for each in view.scored],
+        "sources": {name: _group(group) for name, group in view.summary.sources.items()},
+        "summary": _group(view.summary.all)
+        | {
+            "complete": _group(view.summary.complete),
+            "by_statistic": {name: asdict(errors) for name, errors in view.summary.by_statistic.items()},
+        },
+        "left_out": [{"line": _line(problem), "message": problem.message} for problem in view.runs.problems],
+        "unknown_columns": list(view.runs.unknown_columns),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _line(problem: Any) -> int | None:
+    return problem.place.line if problem.place else None
+
+
+def _row(each: tuple[Scored, ...]) -> dict[str, Any]:
+    first, *others = each
+    return {
+        "row_id": first.run.row_id,
+        "source_id": first.run.source,
+        **_statistic(first),
+        "predicted_outcome": None if first.fits is None else "fits" if first.fits else "oom",
+        "measured_outcome": first.run.texts["outcome"] or None,
+        "predicted_tokens_per_second_per_gpu": None,
+        "skipped": first.skipped,
+        "other_statistics": [_statistic(other) for other in others],
+    }
+
+
+def _statistic(scored: Scored) -> dict[str, Any]:
+    return {
+        "statistic": scored.statistic,
+        "predicted_bytes": scored.predicted,
+        "low_bytes": scored.low,
+        "high_bytes": scored.high,
+        "measured_bytes": scored.measured,
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    """Flat, by the names of section 5 of the contract."""
+    return {
+        "n": group.errors.count,
+        "median_error": group.errors.median,
+        "p90_error": group.errors.ninetieth,
+        "bias": group.errors.bias,
+        "band_coverage": group.errors.coverage,
+        "band_width": group.errors.widest,
+        "skipped": group.skipped,
+        "fits": group.outcomes.fits,
+        "accepted_fits": group.outcomes.accepted,
+        "out_of_memory": group.outcomes.out_of_memory,
+        "false_fits": group.outcomes.false_fits,
+    }

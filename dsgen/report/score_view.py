@@ -1,0 +1,26 @@
+"""What ``dsgen score`` shows: every row, and how well the file was predicted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dsgen.score.predict import Scored
+from dsgen.score.runs import Runs
+from dsgen.score.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreView:
+    """One file."""
+
+    runs: Runs
+    scored: tuple[tuple[Scored, ...], ...]
+    summary: Summary
+
+    @property
+    def skipped(self) -> Mapping[str, int]:
+        """Reasons, the most frequent first, with how many rows each cost."""
+        found: dict[str, int] = {}
+        for each in self.scored:
+            if each[0].skipped:
+                found[each[0].skipped] = found.get(each[0].skipped, 0) + 1
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
