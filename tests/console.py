@@ -16,14 +16,14 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def dsgen(
-    *arguments: str | Path, cwd: Path, timeout: float = 120, env: Mapping[str, str] | None = None
+    *arguments: str | Path, cwd: Path, timeout: float = 120, env: Mapping[str, str] | None = None, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """One dsgen command. Whatever it was asked, it owes people no traceback and one of three exit codes."""
     ran = subprocess.run(
         [sys.executable, "-m", "dsgen", *map(str, arguments)],
         cwd=cwd,
         env=environment() if env is None else dict(env),
-        stdin=subprocess.DEVNULL,
+        input=stdin,
         capture_output=True,
         text=True,
         encoding="utf-8",

@@ -66,15 +66,16 @@ def run(args: argparse.Namespace) -> int:
     checked = []
     for source in sources(args.paths, args.stdin_name):
         done = check(source, request)
-        if done.fixed and not args.diff:
+        if request.fixes != "none" and not args.diff:
             lint_output.write_fixed(done)
         checked.append(done if args.info else done.without_advice())
     if args.write_baseline:
         return lint_output.write_baseline(args.write_baseline, checked)
     checked = lint_output.new_ones(checked, args.baseline, request)
     if args.diff:
-        lint_output.print_diff(checked)
-    elif args.statistics:
+        # Nothing is cured by being shown.
+        return lint_output.exit_code(checked, args.fail_on) | lint_output.print_diff(checked)
+    if args.statistics:
         lint_output.print_statistics(args.format, checked)
     else:
         lint_output.print_findings(args.format, checked, fixing=request.fixes != "none")

@@ -57,8 +57,8 @@ def _shows_colours(stream: IO[str]) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def print_diff(checked: Iterable[Checked]) -> None:
-    """Prints what fixes would change, in the form that ``patch`` and ``git apply`` take."""
+def print_diff(checked: Sequence[Checked]) -> int:
+    """Prints what fixes would change, in the form that ``patch`` and ``git apply`` take; 1 where they would."""
     from difflib import unified_diff
 
     for done in checked:
@@ -68,15 +68,16 @@ def print_diff(checked: Iterable[Checked]) -> None:
             before, after = (data.decode(encoding).splitlines(True) for data in (done.source.data, done.data))
             for line in unified_diff(before, after, f"a/{name}", f"b/{name}"):
                 sys.stdout.write(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
+    return int(any(done.fixed for done in checked))
 
 
 def write_fixed(done: Checked) -> None:
-    """Writes a cured file where it came from."""
-    from dsgen.cli.output import replace_file
-
+    """Writes a cured file where it came from; what came by standard input goes on, cured or not."""
     if done.source.is_stdin:
         sys.stdout.buffer.write(done.data)
-    else:
+    elif done.fixed:
+        from dsgen.cli.output import replace_file
+
         replace_file(Path(done.source.name), done.data)
 
 

@@ -13,6 +13,7 @@ from dsgen.documents.document import Document, Member, Node, Path
 TextEdit = tuple[int, int, str]
 
 _REST_OF_LINE = re.compile(r"[ \t]*(?:(?://|#)[^\r\n]*)?(\r\n?|\n|\Z)")
+_LINE_BREAK = re.compile(r"\r\n?|\n")
 _INDENT = re.compile(r"[ \t]*")
 _BLANKS = re.compile(r"[ \t]*")
 
@@ -84,22 +85,27 @@ def insert(document: Document, path: Path, key: str, value: Any) -> list[TextEdi
     indent = text[line_start : last.key_start]
     if indent.strip(" \t"):
         return [_inline(text, last, written)]
-    line_break = "\r\n" if "\r\n" in text else "\n"
     end = last.node.end if last.comma is None else last.comma + 1
     rest = _REST_OF_LINE.match(text, end)
     at = rest.end() - len(rest.group(1)) if rest else end
     # Text without quotes runs to the end of its line and takes no comma; there a new line is enough.
     comma = [] if last.comma is not None or _is_bare(text, last.node) else [(last.node.end, last.node.end, ",")]
     trailing = "," if last.comma is not None else ""
-    new_line = (at, at, f"{line_break}{indent}{written}{trailing}")
+    new_line = (at, at, f"{_line_break(text)}{indent}{written}{trailing}")
     return [(at, at, "," + new_line[2])] if comma and at == last.node.end else [*comma, new_line]
 
 
 def _inline(text: str, last: Member, written: str) -> TextEdit:
     if last.comma is not None:
         return (last.comma + 1, last.comma + 1, f" {written},")
-    joint = "\n" if _is_bare(text, last.node) else ", "
+    joint = _line_break(text) if _is_bare(text, last.node) else ", "
     return (last.node.end, last.node.end, joint + written)
+
+
+def _line_break(text: str) -> str:
+    """As the text ends its lines."""
+    found = _LINE_BREAK.search(text)
+    return found.group() if found else "\n"
 
 
 def _is_bare(text: str, node: Node) -> bool:
