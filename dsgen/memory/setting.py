@@ -48,8 +48,14 @@ class Setting:
 
     @property
     def mixed(self) -> bool:
-        """Whether fp32 master weights stand beside 16-bit ones."""
+        """Whether fp32 is at work beside a 16-bit compute type."""
         return self.width < FP32
+
+    @property
+    def master_width(self) -> int:
+        """Bytes of one master weight under DeepSpeed and of each of its states: 4, or those of the compute type
+        (bf16_master_weights_and_grads, bf16_optimizer_states)."""
+        return self.width if self.training.code.weights_in_compute_type else FP32
 
     @property
     def sum_width(self) -> int:
@@ -89,6 +95,10 @@ def setting_of(
     """The setting of one plan. An optimizer without a row in optimizers.csv counts as AdamW."""
     model_ranks = plan.tensor_parallel * plan.pipeline_parallel
     sequence_ranks = plan.context_parallel * plan.ulysses
+    if training.code.sequence_parallel and target.format != "megatron":
+        # Tensor-parallel ranks split heads, MLP and vocabulary, and the sequence in between: all that grows with
+        # tokens.
+        sequence_ranks *= plan.tensor_parallel
     shards = plan.shards if plan.zero_stage else 1
     groups = (
         tuple(sub_groups(shapes, shards * model_ranks, plan.buckets.sub_group_size)) if plan.zero_stage == 3 else ()

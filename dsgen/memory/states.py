@@ -8,7 +8,7 @@ alignment, which is at most 2 N elements at stages 1 and 2, N per tensor at stag
 
 from math import ceil
 
-from dsgen.memory.setting import FP32, Setting
+from dsgen.memory.setting import Setting
 
 
 def parameters(setting: Setting) -> int:
@@ -38,14 +38,15 @@ def master_elements(setting: Setting) -> int:
 
 
 def master_weights(setting: Setting) -> int:
-    """4 bytes for each master element; 0 on the GPU where the optimizer is offloaded."""
-    return 0 if setting.offloads_optimizer else FP32 * master_elements(setting)
+    """4 bytes for each master element, 2 where these are kept in 16 bit; 0 on the GPU where the optimizer is
+    offloaded."""
+    return 0 if setting.offloads_optimizer else setting.master_width * master_elements(setting)
 
 
 def optimizer_state_bytes(setting: Setting) -> int:
-    """4 o T / N bytes, wherever they are: states have the type of what is stepped, fp32."""
+    """4 o T / N bytes, wherever they are: states have the type of what is stepped, fp32 but for 16-bit masters."""
     kept = setting.optimizer.kept(setting.training.optimizer.momentum)
-    return FP32 * kept * setting.trainable_shard
+    return setting.master_width * kept * setting.trainable_shard
 
 
 def optimizer_states(setting: Setting) -> int:

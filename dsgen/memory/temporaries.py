@@ -22,7 +22,7 @@ def temporaries(setting: Setting) -> int:
     - Stages 1 and 2: flat copy c T / N and, where c < 4, its fp32 form 4 T / N (zero/stage_1_and_2.py:step). Where
       gradients are added up in fp32 they are flat already, and neither is made (_get_preflattened_grad_partition).
     - Stage 3: the same for one sub-group (zero/stage3.py:_prepare_fp32_grad_for_sub_group); added up in fp32, one
-      flat copy of 4 bytes.
+      flat copy of 4 bytes. With masters in the compute type the flat copy alone, c.
     - Stages 1 to 3, before: the norm of one tensor at a time in fp64, 8 bytes of the largest piece that the rank has
       (zero/utils.py:get_norm_dtype). BF16_Optimizer takes it in fp32, and steps the gradients themselves.
     - What the optimizer itself adds (optimizers.csv), over what is stepped at once.
@@ -41,6 +41,9 @@ def temporaries(setting: Setting) -> int:
     norm = _FP64 * _largest_piece(setting)
     if setting.plan.sums_apart:
         return max(norm, adds + (FP32 * stepped if setting.stage == 3 else 0))
+    if setting.master_width == setting.width:
+        # The flat copy is stepped as it is.
+        return max(norm, setting.width * stepped + adds)
     prepared = (setting.width + (FP32 if setting.mixed else 0)) * stepped
     return max(norm, prepared, FP32 * stepped + adds)
 

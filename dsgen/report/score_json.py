@@ -48,11 +48,12 @@ def _row(each: tuple[Scored, ...]) -> dict[str, Any]:
 
 
 def _statistic(scored: Scored) -> dict[str, Any]:
+    figure = scored.figure
     return {
         "statistic": scored.statistic,
-        "predicted_bytes": scored.predicted,
-        "low_bytes": scored.low,
-        "high_bytes": scored.high,
+        "predicted_bytes": figure and figure.predicted,
+        "low_bytes": figure and figure.low,
+        "high_bytes": figure and figure.high,
         "measured_bytes": scored.measured,
     }
 

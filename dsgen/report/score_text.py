@@ -83,7 +83,7 @@ def _one(scored: Scored) -> tuple[str, ...]:
         scored.run.texts["model"],
         scored.statistic,
         _gib(scored.measured),
-        _gib(scored.predicted),
+        _gib(scored.figure.predicted if scored.figure else None),
         _share(scored.error, signed=True),
         outcome,
     )

@@ -14,6 +14,7 @@ _LIBRARIES = (
     ("fms-fsdp", "torchtitan"),
     ("torchtune", "torchtune"),
     ("megatron", "megatron"),
+    ("llm-foundry", "foundry"),
 )
 """What a framework's name begins with, and whose model it runs; transformers where none matches."""
 _GROUPS = {
@@ -36,6 +37,7 @@ _GROUPS = {
     "head": (),
 }
 """Layers by the words that projects use for them; Qwen's c_proj is the last matrix of both halves of a block."""
+_SEQUENCE_PARALLEL = r"sequence[- ]parallel(=true| on| yes)"
 _ALL = ("all", "all-linear")
 _QUANTIZATIONS = {"nf4-dq": "nf4", "bnb4": "nf4"}
 LORA_DROPOUT = {"litgpt": 0.05, "transformers": 0.05, "torchtune": 0.0}
@@ -158,9 +160,11 @@ def _code(run: Run, library: str) -> Code:
         weights_in_compute_type=_narrow(run),
         keeps_logits=_raw_logits(run) and run.texts["framework"].startswith("hf trainer"),
         autocast="autocast flag on" in notes,
-        loss_in_fp32=not (library == "transformers" and _raw_logits(run)),
+        # llm-foundry's MPT takes the loss of what its head gives (llmfoundry/models/mpt/modeling_mpt.py).
+        loss_in_fp32=not (library == "foundry" or (library == "transformers" and _raw_logits(run))),
         reentrant=library == "transformers" and run.texts["act_ckpt"].startswith("full"),
-        sequence_parallel="sequence-parallel=true" in notes or "sequence parallel on" in notes,
+        # torchtitan's plan splits the sequence wherever it splits the matrices (models/llama3/parallelize.py).
+        sequence_parallel=library == "torchtitan" or re.search(_SEQUENCE_PARALLEL, notes) is not None,
         last_rank="the last rank" in notes,
         dropout=float(explicit[1]) > 0 if explicit else None,
     )

@@ -65,6 +65,8 @@ def plan_of(run: Run) -> tuple[Plan, Target]:
         accumulation=counts["grad_accum"],
         buckets=_BUCKETS,
         shard_group=int(group[1]) if group else None,
+        # Composer leaves no_sync to DDP: under FSDP every micro-batch is reduced (composer/trainer/trainer.py).
+        reduce_each_micro_batch="composer" in run.texts["framework"],
         tensor_parallel=counts["tp"],
         pipeline_parallel=counts["pp"],
         virtual_stages=counts["vpp"],

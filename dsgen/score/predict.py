@@ -1,12 +1,15 @@
-"""One run's ledger beside what was measured."""
+"""One run's prediction beside what was measured."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 from dsgen.errors import ProblemsError
+from dsgen.facts.constants import constant
 from dsgen.memory.account import account
 from dsgen.memory.band import band
-from dsgen.memory.ledger import DeviceAccount, Ledger, Part
+from dsgen.memory.ledger import DeviceAccount, Part
+from dsgen.score import component
 from dsgen.score.code import training_of
 from dsgen.score.layout import plan_of
 from dsgen.score.machines import hardware_of
@@ -22,35 +25,74 @@ _COLUMNS: tuple[tuple[Statistic, str], ...] = (
     ("reserved", "peak_reserved_gib"),
     ("whole_gpu", "peak_smi_gib"),
 )
+_CONTEXT = re.compile(r"(\d+) mib cuda context")
+"""How a source's notes state the context that its card has; it depends on the CUDA version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One statistic in bytes."""
+
+    predicted: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What is expected of a run."""
+
+    figures: dict[Statistic, Figure]
+    fits: bool
+    """What the run can't do without is no more than the card has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """One run, predicted or not."""
+    """One statistic of one run, predicted or not."""
 
     run: Run
     statistic: Statistic
     measured: int | None
     """Bytes; None where the row has none of that statistic."""
-    predicted: int | None = None
-    low: int | None = None
-    high: int | None = None
+    figure: Figure | None = None
     fits: bool | None = None
     skipped: str | None = None
-    ledger: Ledger | None = None
 
     @property
     def error(self) -> float | None:
         """Predicted over measured, less one."""
-        if self.predicted is None or self.measured is None:
+        if self.figure is None or self.measured is None:
             return None
-        return self.predicted / self.measured - 1
+        return self.figure.predicted / self.measured - 1
+
+    @property
+    def inside(self) -> bool:
+        """Whether what was measured lies in the band."""
+        if self.figure is None or self.measured is None:
+            return False
+        return self.figure.low <= self.measured <= self.figure.high
 
 
 def score(run: Run) -> tuple[Scored, ...]:
     """One for each statistic that the row gives, the nearest to the tensors first; whole_gpu where it gives none."""
-    ledger, memory, skipped = _ledger(run)
-    return tuple(_scored(run, statistic, measured, ledger, memory, skipped) for statistic, measured in _measured(run))
+    try:
+        known = estimate(run)
+    except SkippedError as reason:
+        return _skipped(run, str(reason))
+    except ProblemsError as error:
+        return _skipped(run, "; ".join(problem.message for problem in error.problems))
+    return tuple(
+        Scored(run=run, statistic=statistic, measured=measured, figure=known.figures.get(statistic), fits=known.fits)
+        for statistic, measured in _measured(run)
+    )
+
+
+def _skipped(run: Run, reason: str) -> tuple[Scored, ...]:
+    return tuple(
+        Scored(run=run, statistic=statistic, measured=measured, skipped=reason)
+        for statistic, measured in _measured(run)
+    )
 
 
 def _measured(run: Run) -> list[tuple[Statistic, int | None]]:
@@ -62,49 +104,44 @@ def _measured(run: Run) -> list[tuple[Statistic, int | None]]:
     return found or [("whole_gpu", None)]
 
 
-def _ledger(run: Run) -> tuple[Ledger | None, int, str | None]:
-    try:
-        if run.texts["kind"] == "component":
-            raise SkippedError("one module, not a training run")
-        if run.counts["seq_len"] is None:
-            raise SkippedError("the row does not state the sequence length")
-        hardware = hardware_of(run)
-        plan, target = plan_of(run)
-        shapes = shapes_of(run)
-        training = training_of(run, shapes.architecture.gated)
-        trained = with_method(shapes, training.method)
-        return account(plan, trained, training, run.counts["seq_len"], hardware, target), hardware.gpu.memory, None
-    except SkippedError as reason:
-        return None, 0, str(reason)
-    except ProblemsError as error:
-        return None, 0, "; ".join(problem.message for problem in error.problems)
-
-
-def _scored(
-    run: Run, statistic: Statistic, measured: int | None, ledger: Ledger | None, memory: int, skipped: str | None
-) -> Scored:
-    if ledger is None:
-        return Scored(run=run, statistic=statistic, measured=measured, skipped=skipped)
-    device = ledger.device
-    predicted = {"allocated": device.allocated, "reserved": device.reserved, "whole_gpu": device.peak}[statistic]
-    half = predicted * _band(device, statistic)
-    return Scored(
-        run=run,
-        statistic=statistic,
-        measured=measured,
-        predicted=predicted,
-        low=int(predicted - half),
-        high=int(predicted + half),
-        fits=device.peak <= memory,
-        ledger=ledger,
+def estimate(run: Run) -> Estimate:
+    """Raises SkippedError or ProblemsError where the run can't be predicted."""
+    hardware = hardware_of(run)
+    if run.texts["kind"] == "component":
+        allocated = component.predicted_bytes(run)
+        return Estimate(figures={"allocated": _figure(allocated, 0)}, fits=allocated <= hardware.gpu.memory)
+    if run.counts["seq_len"] is None:
+        raise SkippedError("the row does not state the sequence length")
+    plan, target = plan_of(run)
+    shapes = shapes_of(run)
+    training = training_of(run, shapes.architecture.gated)
+    trained = with_method(shapes, training.method)
+    device = account(plan, trained, training, run.counts["seq_len"], hardware, target).device
+    whole = device.peak + _context(run)
+    return Estimate(
+        figures={
+            "allocated": _figure(device.allocated, _tensor_band(device)),
+            "reserved": _figure(device.reserved, _tensor_band(device)),
+            "whole_gpu": _figure(whole, (device.high - device.low) / 2 / device.peak),
+        },
+        fits=whole <= hardware.gpu.memory,
     )
 
 
-def _band(device: DeviceAccount, statistic: Statistic) -> float:
-    """Half the width of the band over what is predicted: of the whole-GPU figure as the ledger says; of tensors alone
-    without what is outside of them."""
-    if statistic == "whole_gpu":
-        return (device.high - device.low) / 2 / device.peak
+def _context(run: Run) -> int:
+    """What the run's CUDA context is larger than ours, where the source states it."""
+    stated = _CONTEXT.search(run.texts["notes"])
+    return int(stated[1]) * 2**20 - int(constant("cuda_context")) if stated else 0
+
+
+def _figure(predicted: int, share: float) -> Figure:
+    """``share``: half the ledger's band over what is predicted. A published run leaves more open than a plan does, so
+    its band is never narrower than band_run."""
+    half = predicted * max(share, constant("band_run"))
+    return Figure(predicted=predicted, low=int(predicted - half), high=int(predicted + half))
+
+
+def _tensor_band(device: DeviceAccount) -> float:
     tensors: dict[Part, int] = dict(device.peak_moment.parts)
     tensors.pop("framework", None)
     return band(tensors) / sum(tensors.values())

@@ -101,15 +101,15 @@ def _errors(rows: Sequence[Scored]) -> Errors:
         sizes[row.run.source] = sizes.get(row.run.source, 0) + 1
     weights = [1 / sizes[row.run.source] for row, _ in known]
     sizes_of_errors = [abs(error) for _, error in known]
-    inside = [row.low <= row.measured <= row.high for row, _ in known]  # type: ignore[operator]
+    widths = [(row.figure.high - row.figure.low) / row.figure.predicted for row, _ in known if row.figure]
     total = sum(weights)
     return Errors(
         count=len(known),
         median=quantile(sizes_of_errors, weights, 0.5),
         ninetieth=quantile(sizes_of_errors, weights, 0.9),
         bias=quantile([error for _, error in known], weights, 0.5),
-        coverage=sum(weight for weight, there in zip(weights, inside, strict=True) if there) / total,
-        widest=max((row.high - row.low) / row.predicted for row, _ in known),  # type: ignore[operator]
+        coverage=sum(weight for weight, (row, _) in zip(weights, known, strict=True) if row.inside) / total,
+        widest=max(widths),
     )
 
 

@@ -142,7 +142,7 @@ class Code:
     """What the code that trains does, where memory depends on it. The defaults are what dsgen generates; measured runs
     say otherwise, a spec may not yet."""
 
-    library: Literal["transformers", "litgpt", "torchtitan", "torchtune", "megatron"] = "transformers"
+    library: Literal["transformers", "litgpt", "torchtitan", "torchtune", "megatron", "foundry"] = "transformers"
     """Whose model and loss it is."""
     fused: frozenset[str] = frozenset()
     """Kernels that keep less than tensor operations do: norm, mlp."""

@@ -24,7 +24,7 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
 
     - Always: shards of the weights as stored, and w o t states.
     - Gradients: sharded, w t, as they are reduced; with accumulation whole, c T, from the second micro-batch on
-      (no_sync keeps unsharded gradients in the compute type).
+      (no_sync keeps unsharded gradients in the compute type), unless every micro-batch is reduced.
     """
     w, shards = frozen.trained_width(setting), setting.shards
     shard = ceil(setting.trainable / shards)
@@ -34,7 +34,10 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
     states = 0 if setting.offloads_parameters or setting.offloads_optimizer else w * kept * shard
     always: Parts = {"parameters": weights, "optimizer_states": states}
     layers, outside, loss = activations(setting), around_the_blocks(setting), logits(setting)
-    whole = setting.width * sum(_with_gradient(setting)) if setting.plan.accumulation > 1 else 0
+    whole = 0
+    if setting.plan.accumulation > 1:
+        each_reduced = setting.plan.reduce_each_micro_batch
+        whole = w * shard if each_reduced else setting.width * sum(_with_gradient(setting))
     gathered = Gathered(setting)
     turn: Parts = always | {
         "gradients": whole,

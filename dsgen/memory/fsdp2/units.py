@@ -26,9 +26,9 @@ class Unit:
     """Those that get gradients, gathered."""
 
 
-def unit(tensors: Iterable[Tensor], shards: int) -> Unit:
-    """The unit of these tensors."""
-    cut = [(tensor, _cut(tensor, shards)) for tensor in tensors]
+def unit(tensors: Iterable[Tensor], shards: int, tensor_parallel: int = 1) -> Unit:
+    """The unit of these tensors; tensor-parallel ranks hold a part each, which is sharded and gathered by itself."""
+    cut = [(tensor, _cut(tensor, shards * tensor_parallel)) for tensor in tensors]
     shard = sum(elements for _, elements in cut)
     trained = sum(elements for tensor, elements in cut if tensor.trainable)
     return Unit(shard, trained, shard * shards, trained * shards)
@@ -60,5 +60,6 @@ class Units:
 
 def units_of(setting: Setting) -> Units:
     """The units of ``setting``'s model, cut over its shards."""
-    blocks = per_layer(setting.shapes.blocks, lambda block: unit(block.tensors, setting.shards))
-    return Units(tuple(blocks), unit(setting.shapes.outside, setting.shards))
+    shards, ranks = setting.shards, setting.plan.tensor_parallel
+    blocks = per_layer(setting.shapes.blocks, lambda block: unit(block.tensors, shards, ranks))
+    return Units(tuple(blocks), unit(setting.shapes.outside, shards, ranks))
