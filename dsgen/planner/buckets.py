@@ -31,7 +31,7 @@ def buckets_of(shapes: Shapes, shards: int, offload_optimizer: Device = "none") 
     """
     hidden = shapes.architecture.hidden
     trainable = max(shapes.trainable, 1)
-    reduce = min(trainable, DEEPSPEED_BUCKET, max(DDP_BUCKET, hidden**2, _largest_block_tensor(shapes)))
+    reduce = min(trainable, DEEPSPEED_BUCKET, max(DDP_BUCKET, hidden**2, shapes.largest_trainable_block_tensor))
     prefetch = min(shapes.parameters, int(0.9 * hidden**2))
     live = min(shapes.parameters, _gathered_together(shapes) + prefetch)
     group = SUB_GROUP_NVME if offload_optimizer == "nvme" else SUB_GROUP
@@ -54,13 +54,6 @@ def swap_of(shapes: Shapes, shards: int) -> Swap:
     only takes pinned memory.
     """
     return Swap(parameter_buffer_size=max(MIN_SWAP_BUFFER, ceil(shapes.largest_tensor / shards)))
-
-
-def _largest_block_tensor(shapes: Shapes) -> int:
-    """Elements of the largest trainable tensor inside a decoder layer."""
-    return max(
-        (tensor.numel for block in set(shapes.blocks) for tensor in block.tensors if tensor.trainable), default=0
-    )
 
 
 def _gathered_together(shapes: Shapes) -> int:

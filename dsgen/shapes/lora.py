@@ -23,15 +23,15 @@ def with_method(shapes: Shapes, method: Method, place: Place | None = None) -> S
     """
     if method.type == "full":
         return shapes
-    known = sorted({_short(layer) for block in set(shapes.blocks) for layer in _linear_layers(block)})
+    known = sorted({_short(layer) for block in shapes.kinds for layer in _linear_layers(block)})
     targets = _targets(method, known, place)
-    adapted = {block: _with_adapters(block, targets, method.rank) for block in set(shapes.blocks)}
+    adapted = {id(block): _with_adapters(block, targets, method.rank) for block in shapes.kinds}
     notes = shapes.notes
     if any(block.is_moe for block in shapes.blocks):
         notes += ("LoRA leaves routers and stacked experts frozen: they are not linear layers",)
     return replace(
         shapes,
-        blocks=tuple(adapted[block] for block in shapes.blocks),
+        blocks=tuple(adapted[id(block)] for block in shapes.blocks),
         outside=tuple(replace(tensor, trainable=False) for tensor in shapes.outside),
         notes=notes,
     )

@@ -143,7 +143,17 @@ class Shapes:
         return max(block.parameters for block in self.blocks)
 
     @cached_property
+    def kinds(self) -> tuple[Block, ...]:
+        """Each different block once. Equal layers are one object, so identity tells, and no tensor is hashed."""
+        return tuple({id(block): block for block in self.blocks}.values())
+
+    @cached_property
     def largest_tensor(self) -> int:
         """Elements of the largest single tensor."""
-        tensors = [tensor for block in set(self.blocks) for tensor in block.tensors]
+        tensors = [tensor for block in self.kinds for tensor in block.tensors]
         return max(tensor.numel for tensor in (*tensors, *self.outside))
+
+    @cached_property
+    def largest_trainable_block_tensor(self) -> int:
+        """Elements of the largest trained tensor inside a decoder layer; 0 if none is."""
+        return max((tensor.numel for block in self.kinds for tensor in block.tensors if tensor.trainable), default=0)
