@@ -7,6 +7,7 @@ from dsgen.cli import lint_output
 from dsgen.errors import InputError
 from dsgen.lint.check import Request, check
 from dsgen.lint.files import sources
+from dsgen.lint.project import forget
 from dsgen.lint.selection import check_code
 from dsgen.lint.settings import LOADERS
 
@@ -56,6 +57,7 @@ def _codes(text: str) -> tuple[str, ...]:
 def run(args: argparse.Namespace) -> int:
     """Lints, prints, and says by the exit code whether something was found."""
     _refuse_contradictions(args)
+    forget()
     request = Request(
         flags={name: getattr(args, name) for name in _TARGET},
         select=args.select or (),

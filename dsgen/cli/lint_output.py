@@ -108,7 +108,8 @@ def new_ones(checked: Sequence[Checked], path: Path | None, request: Request) ->
     for one, baseline in known.items():
         stale = baseline.stale(done.source.name for done in checked)
         if stale:
-            print(f"{one}: {stale} known findings are gone; write it anew with --write-baseline", file=sys.stderr)
+            gone = "1 known finding is" if stale == 1 else f"{stale} known findings are"
+            print(f"{one}: {gone} gone; write it anew with --write-baseline", file=sys.stderr)
     return shown
 
 

@@ -5,6 +5,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dsgen.lint.beside import read_beside
+
 if TYPE_CHECKING:  # it brings the whole spec along, which a lint does not need
     from dsgen.target import Loader
 
@@ -55,13 +57,10 @@ def _texts(folder: Path) -> tuple[str, ...]:
         return ()
     if len(files) > _MOST_FILES:
         return ()
-    return tuple(text for text in map(_text, files) if "eep" in text)
+    texts = (read_beside(file, _MOST_BYTES).decode(errors="replace") for file in files)
+    return tuple(text for text in texts if "eep" in text)
 
 
-def _text(file: Path) -> str:
-    try:
-        if not file.is_file() or file.stat().st_size > _MOST_BYTES:
-            return ""
-        return file.read_text("utf-8", errors="replace")
-    except OSError:
-        return ""
+def forget_scripts() -> None:
+    """What was read is read anew."""
+    _texts.cache_clear()

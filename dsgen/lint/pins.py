@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dsgen.errors import InputError
 from dsgen.lint import versions
+from dsgen.lint.beside import read_beside
 
 _RELEASE = r"(\d+(?:\.\d+)+[\w.+-]*)(?![\w.+*-])"
 _LOCKED = re.compile(rf'^name = "deepspeed"\r?\nversion = "{_RELEASE}"', re.MULTILINE)
@@ -26,8 +27,6 @@ _FILES = (
     (_IN_REQUIREMENTS, ("requirements*.txt", "requirements/*.txt", "constraints*.txt")),
     (_IN_CONDA, ("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml")),
 )
-# A lock file of a large project has some megabytes.
-_MOST_BYTES = 16 << 20
 
 
 def deepspeed_of(folder: Path) -> tuple[str, str] | None:
@@ -58,12 +57,7 @@ def _pins(folder: Path, name: str, pattern: re.Pattern[str]) -> Iterator[tuple[s
 
 @cache
 def _found(file: Path, pattern: re.Pattern[str]) -> tuple[str, ...]:
-    try:
-        if file.stat().st_size > _MOST_BYTES:
-            return ()
-        data = file.read_bytes()
-    except OSError:
-        return ()
+    data = read_beside(file)
     found = pattern.findall(data.decode(errors="replace")) if b"eepspeed" in data.lower() else []
     return tuple(version for version in found if _is_version(version))
 
@@ -85,3 +79,9 @@ def _installed() -> str | None:
             if _is_version(version):
                 return version
     return None
+
+
+def forget_pins() -> None:
+    """What was read is read anew."""
+    _found.cache_clear()
+    _installed.cache_clear()

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dsgen.lint.settings import Settings
+from dsgen.lint.loaders import forget_scripts, loader_of
+from dsgen.lint.pins import deepspeed_of, forget_pins
+from dsgen.lint.settings import Settings, settings_of
 from dsgen.lint.target import LintTarget, make_target
 
 
@@ -16,9 +18,6 @@ def target_of_file(name: str, flags: Mapping[str, Any], settings: Settings, *, i
     stated = {**settings.target, **{key: value for key, value in flags.items() if value is not None}}
     if isolated:
         return make_target(**stated)
-    from dsgen.lint.loaders import loader_of
-    from dsgen.lint.pins import deepspeed_of
-
     file = Path(name).absolute()
     if "deepspeed" not in stated:
         found = deepspeed_of(file.parent)
@@ -27,3 +26,10 @@ def target_of_file(name: str, flags: Mapping[str, Any], settings: Settings, *, i
     if "loaded_by" not in stated:
         stated["loaded_by"] = loader_of(file)
     return make_target(**stated)
+
+
+def forget() -> None:
+    """What was read of projects is read anew: a process that lints again (an editor's) meets changed files."""
+    settings_of.cache_clear()
+    forget_pins()
+    forget_scripts()

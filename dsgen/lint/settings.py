@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dsgen.errors import InputError
+from dsgen.lint.beside import read_beside
 from dsgen.lint.selection import Selection, check_code
 from dsgen.lint.toml_file import TomlFile
 
@@ -38,10 +39,7 @@ def settings_of(folder: Path) -> Settings:
     Raises:
         InputError: they are malformed.
     """
-    try:
-        data = (folder / "pyproject.toml").read_bytes()
-    except OSError:
-        data = b""
+    data = read_beside(folder / "pyproject.toml")
     # Most such files do not name us, and need not be parsed.
     if b"dsgen" in data:
         file = TomlFile(str(folder / "pyproject.toml"), data.decode(errors="replace"))

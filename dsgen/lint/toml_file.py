@@ -31,12 +31,17 @@ class TomlFile:
         try:
             return tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
-            found = _AT.fullmatch(str(error).split("\n")[0])
-            line, column = (found["line"], found["column"]) if found else (None, None)
-            place = Place(self.name, int(line), int(column)) if line and column else Place(self.name)
-            raise InputError.at(f"is not TOML: {found['message'] if found else error}", place) from None
+            found = _AT.fullmatch(str(error))
+            message = found["message"] if found else str(error)
+            raise InputError.at(f"is not TOML: {message}", self._place_of(found)) from None
         except RecursionError:
             raise InputError.at("is not TOML that can be read: nested too deeply", Place(self.name)) from None
+
+    def _place_of(self, found: re.Match[str] | None) -> Place:
+        if found and found["line"]:
+            return Place(self.name, int(found["line"]), int(found["column"]))
+        # It ends too early.
+        return Place(self.name, self.text.count("\n") + 1, len(self.text) - self.text.rfind("\n"))
 
     def table(self, *keys: str) -> Any:
         """The value at a path of keys; None where there is none."""
