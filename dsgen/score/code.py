@@ -84,6 +84,8 @@ def _loss(run: Run) -> Loss:
         return "fused"
     if name.startswith("chunked_ce"):
         return "chunked"
+    if name == "seq-classification":
+        return "classification"
     if name.startswith("full_ce") or name.startswith("vocab-parallel"):
         return "full"
     raise SkippedError("the row does not say how the loss is taken" if not name else f"loss {name!r} has no formula")
@@ -93,8 +95,10 @@ def _optimizer(run: Run, library: str) -> Optimizer:
     name = run.texts["optimizer"]
     if not name:
         raise SkippedError("the row does not name the optimizer")
-    if "8bit" in name or name.startswith("adafactor"):
-        raise SkippedError(f"optimizer {name!r} has no row in optimizers.csv")
+    if name.startswith("adafactor"):
+        return Optimizer(type="adafactor")
+    if name.startswith("adam8bit"):
+        return Optimizer(type="adam8bit")
     if not name.startswith(("adam", "fusedadam", "cpu_adam", "deepspeedcpuadam", "decoupled_adamw")):
         raise SkippedError(f"optimizer {name!r} has no row in optimizers.csv")
     if "in_backward" in name:
@@ -102,6 +106,8 @@ def _optimizer(run: Run, library: str) -> Optimizer:
     # torchtune's and torchtitan's configs step fused, decoupled_adamw is written in place; torch's own choice is
     # foreach.
     in_place = "fused" in name or name.startswith("decoupled") or library in ("torchtune", "torchtitan")
+    # transformers' own AdamW goes over one parameter after the other.
+    in_place = in_place or name == "adamw_hf"
     return Optimizer(step="fused" if in_place else "foreach")
 
 

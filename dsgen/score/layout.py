@@ -18,6 +18,7 @@ _STAGES: tuple[tuple[str, int, Format], ...] = (
     ("fsdp2", 3, "fsdp2"),
     ("hsdp", 3, "fsdp1"),
     ("distopt(zero1)", 1, "megatron"),
+    ("ddp(no_shard)", 0, "fsdp1"),
     ("ddp", 0, "ddp"),
     ("none", 0, "ddp"),
 )
@@ -53,6 +54,9 @@ def plan_of(run: Run) -> tuple[Plan, Target]:
     world = counts["n_gpus"]
     if run.counts["micro_batch"] is None:
         raise SkippedError("the row does not state the micro-batch")
+    ranks = counts["tp"] * counts["pp"] * counts["cp"] * counts["sp_ulysses"]
+    if world % ranks:
+        raise SkippedError(f"{ranks} ranks of tp, pp, cp and sp_ulysses don't divide {world} GPUs")
     optimizer, parameters, activations = _offload(run)
     group = re.search(r"\(group (\d+)\)", run.texts["sharding"])
     return Plan(

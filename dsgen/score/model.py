@@ -7,7 +7,7 @@ from dsgen.facts.models import find_model
 from dsgen.score.runs import Run
 from dsgen.score.skipped import SkippedError
 from dsgen.shapes.from_row import architecture
-from dsgen.shapes.tensors import build
+from dsgen.shapes.tensors import MOST_LAYERS, build
 from dsgen.shapes.values import Architecture, Shapes
 
 _TOLERANCE = 0.02
@@ -21,6 +21,8 @@ def shapes_of(run: Run) -> Shapes:
     missing = [name for name in _NEEDED if run.counts[name] is None]
     if missing:
         raise SkippedError(f"the row says nothing of {', '.join(missing)}")
+    if (run.counts["layers"] or 0) > MOST_LAYERS:
+        raise SkippedError(f"{run.counts['layers']} layers are more than {MOST_LAYERS}")
     made = [build(run.texts["model"], arch) for arch in _candidates(run)]
     stated = run.numbers["params_b"]
     if stated is None:
@@ -65,6 +67,8 @@ def _candidates(run: Run) -> Iterator[Architecture]:
         yield base
         yield replace(base, attention_bias="qkv")
         return
+    if run.texts["kind"] == "encoder_ft":
+        base = replace(base, hf_architecture="BertForSequenceClassification")
     biased = replace(base, attention_bias="all", mlp_bias=True, positional="learned")
     yield biased
     yield replace(biased, positional="rope")

@@ -4,6 +4,7 @@ What is wrong in a file is said with its line, and costs that row only; a missin
 """
 
 import csv
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
@@ -62,7 +63,7 @@ def read_runs(file: str) -> Runs:
     except UnicodeDecodeError as error:
         raise InputError.at("is no UTF-8 text", Place(file), "save it as CSV in UTF-8") from error
     csv.field_size_limit(_LONGEST_CELL)
-    reader = csv.reader(text.splitlines(keepends=True), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     problems: list[Problem] = []
     rows: list[Run] = []
     try:

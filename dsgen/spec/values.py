@@ -10,8 +10,9 @@ from dsgen.errors import Place
 KeyPath = tuple[str | int, ...]
 
 Attention = Literal["eager", "sdpa", "flash"]
-Loss = Literal["full", "fused", "chunked", "fused_linear"]
-"""fused: one kernel over whole logits; a spec may not ask for it yet, measured runs do."""
+Loss = Literal["full", "fused", "chunked", "fused_linear", "classification"]
+"""fused: one kernel over whole logits; classification: of whole sequences, with few classes. A spec may not ask for
+these two yet, measured runs do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

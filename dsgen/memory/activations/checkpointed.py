@@ -1,6 +1,6 @@
 """Activations of every layer under the plan's checkpointing, bytes of one micro-batch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dsgen.memory.activations.block import block
 from dsgen.memory.activations.kernels import kernels_of
@@ -55,20 +55,23 @@ def _one(setting: Setting, each: Block) -> tuple[LayerActivations, LayerActivati
 
 
 def _layer(setting: Setting, each: Block) -> Layer:
-    arch, method = setting.shapes.architecture, setting.training.method
+    arch, method, code = setting.shapes.architecture, setting.training.method, setting.training.code
+    kernels = kernels_of(arch, code.library)
+    if code.dropout is not None:
+        kernels = replace(kernels, dropout=code.dropout)
     return Layer(
         arch=arch,
         width=setting.width,
         attention=setting.training.attention,
         sequence_length=setting.sequence_length,
-        kernels=kernels_of(arch, setting.training.code.library),
+        kernels=kernels,
         trained=trained_layers(each),
         lora_rank=method.rank if method.type == "lora" else 0,
         lora_dropout=method.type == "lora" and method.dropout > 0,
         adapter_width=_adapter_width(setting),
-        autocast=setting.training.code.autocast,
-        inputs_kept=method.quantization is not None and setting.training.code.library == "litgpt",
-        fused=setting.training.code.fused,
+        autocast=code.autocast,
+        inputs_kept=method.quantization is not None and code.library == "litgpt",
+        fused=code.fused,
     )
 
 

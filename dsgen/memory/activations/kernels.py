@@ -34,6 +34,7 @@ _GEMMA = Kernels(norm_product_in_fp32=True)
 
 # Read in transformers 5.24, models/<model_type>/{modeling,configuration}_<model_type>.py.
 _KERNELS: Mapping[str, Kernels] = {
+    "BertForSequenceClassification": Kernels(dropout=True, softmax_in_fp32=False),
     "FalconForCausalLM": Kernels(softmax_in_fp32=False, fused_qkv=True),
     "Gemma2ForCausalLM": Kernels(norm_product_in_fp32=True, softcap=True),
     "Gemma3ForCausalLM": _GEMMA,

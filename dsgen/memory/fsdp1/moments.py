@@ -28,10 +28,10 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
     """
     w, shards = frozen.trained_width(setting), setting.shards
     shard = ceil(setting.trainable / shards)
-    kept = setting.optimizer.kept(setting.training.optimizer.momentum)
+    size = setting.optimizer.state_size(w, setting.training.optimizer.momentum)
     blocks, root = frozen.blocks_stored(setting), frozen.outside_stored(setting)
     weights = 0 if setting.offloads_parameters else ceil((sum(blocks) + root) / shards)
-    states = 0 if setting.offloads_parameters or setting.offloads_optimizer else w * kept * shard
+    states = 0 if setting.offloads_parameters or setting.offloads_optimizer else round(size * shard)
     always: Parts = {"parameters": weights, "optimizer_states": states}
     layers, outside, loss = activations(setting), around_the_blocks(setting), logits(setting)
     whole = 0
@@ -58,12 +58,15 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
 
 class Gathered:
     """Bytes of gathered units: the root from the first forward to the last backward pass; a block that computes and the
-    one fetched ahead (forward_prefetch off, backward_prefetch before the gradients are reduced)."""
+    one fetched ahead (forward_prefetch off, backward_prefetch before the gradients are reduced). None with NO_SHARD,
+    stage 0."""
 
     def __init__(self, setting: Setting) -> None:
         self._stays = setting.stage == 2
-        self.root = round(_unit(setting, setting.shapes.outside))
-        self.block = round(max((_unit(setting, block.tensors) for block in setting.shapes.blocks[:1]), default=0))
+        sharded = setting.stage > 0
+        self.root = round(_unit(setting, setting.shapes.outside)) if sharded else 0
+        blocks = setting.shapes.blocks[:1] if sharded else ()
+        self.block = round(max((_unit(setting, block.tensors) for block in blocks), default=0))
         self._layers = len(setting.shapes.blocks)
 
     @property

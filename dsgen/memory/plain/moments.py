@@ -26,11 +26,11 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
       between backward and step where each parameter steps as soon as its gradient is there.
     """
     w, trainable = frozen.trained_width(setting), setting.trainable
-    kept = setting.optimizer.kept(setting.training.optimizer.momentum)
+    states = setting.optimizer.state_size(w, setting.training.optimizer.momentum)
     gradients = 0 if setting.training.optimizer.step == "in_backward" else w * trainable
     always: Parts = {
         "parameters": round(sum(frozen.blocks_stored(setting)) + frozen.outside_stored(setting)),
-        "optimizer_states": w * kept * trainable,
+        "optimizer_states": round(states * trainable),
         "buffers": w * trainable if setting.plan.world_size > 1 else 0,
     }
     layers, outside, loss = activations(setting), around_the_blocks(setting), logits(setting)
@@ -54,8 +54,6 @@ def _casts(setting: Setting) -> int:
     if setting.width == FP32 or frozen.trained_width(setting) == setting.width:
         return 0
     tensors = [tensor for block in setting.shapes.blocks for tensor in block.tensors] + list(setting.shapes.outside)
-    if setting.plan.checkpointing.kind == "full":
-        tensors = list(setting.shapes.outside)
     return setting.width * sum(t.numel for t in tensors if t.trainable and len(t.shape) == 2)
 
 
