@@ -52,12 +52,14 @@ def decoder_source(
     name: str = "Decoder",
     model: str | None = None,
     attention: Attention = "sdpa",
+    bare: bool = False,
     templates: Path | None = None,
 ) -> str:
     """The module's text; refused, with the reason, for a family that can't be rendered faithfully.
 
     It holds ``Config`` (the real sizes, and ``Config.tiny()`` with the same traits) and the class
-    ``name`` with ``forward(input_ids, labels=None)``: the loss, or the logits without labels.
+    ``name`` with ``forward(input_ids, labels=None)``: the loss, or the logits without labels. ``bare`` leaves
+    loss and checkpointing to who uses it, and has the logits only.
     """
     traits, extra = traits_of(architecture), architecture.extra
     adapted, small = _adapted(method), tiny(architecture)
@@ -71,6 +73,7 @@ def decoder_source(
             "a": architecture,
             "traits": traits,
             "method": method,
+            "bare": bare,
             "eager": attention == "eager",
             "real": _sizes(architecture, _rotary_dim(architecture.head_dim, fraction)),
             "tiny": _sizes(small, _rotary_dim(small.head_dim, fraction)),

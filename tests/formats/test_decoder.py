@@ -84,8 +84,9 @@ def test_a_hostile_model_name_stays_in_the_docstring(text: str) -> None:
 def test_ruff_finds_nothing_to_change(kind: int, tmp_path: Path) -> None:
     method, attention = VARIANTS[kind]
     for number, shapes in enumerate(every_kind()):
-        text = decoder_source(shapes.architecture, method, model=shapes.name, attention=attention)
-        (tmp_path / f"m{number}.py").write_text(text, encoding="utf-8")
+        for bare in (False, True):
+            text = decoder_source(shapes.architecture, method, model=shapes.name, attention=attention, bare=bare)
+            (tmp_path / f"m{number}{bare}.py").write_text(text, encoding="utf-8")
     for command in (("format", "--check"), ("check",)):
         ran = subprocess.run(
             [sys.executable, "-m", "ruff", *command, "--isolated", "--no-cache", str(tmp_path)],

@@ -36,6 +36,7 @@ def _decoder(order: Order, templates: Path | None) -> str:
         order.case.training.method,
         model=order.shapes.name,
         attention=order.case.training.attention,
+        bare=True,  # train.py has the loss, sharding.py the checkpointing
         templates=templates,
     )
 
