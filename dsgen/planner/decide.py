@@ -9,6 +9,7 @@ from dsgen.memory.account import account
 from dsgen.memory.fit import fit
 from dsgen.plan import Plan, Wishes
 from dsgen.planner.buckets import buckets_of, swap_of
+from dsgen.planner.gradients import exact, sum_reason
 from dsgen.planner.ladder import Rung, rungs
 from dsgen.planner.micro_batch import Split, global_batch_of, splits
 from dsgen.planner.precision import precision_of
@@ -68,6 +69,9 @@ def decide(
     def forbidding(plan: Plan) -> list[Row]:
         return broken(Case(plan=plan, shapes=shapes, training=training, hardware=hardware, target=target))
 
+    def make_exact(rung: Rung, split: Split) -> Plan:
+        return exact(make(rung, split), target.format, forbidding)
+
     def weigh(plan: Plan) -> Candidate:
         ledger = account(plan, shapes, training, sequence_length, hardware, target)
         candidate = Candidate(plan=plan, ledger=ledger, fit=fit(ledger, hardware))
@@ -76,10 +80,11 @@ def decide(
         # One reduction a step is only ever faster, but keeps whole fp32 gradients: given up before anything else.
         return weigh(replace(plan, reduce_each_micro_batch=True))
 
-    found = climb(rungs(wishes, world, target.format), choices, make, forbidding, weigh)
+    makers = (make_exact,) if target.format == "fsdp2" else (make_exact, make)
+    found = climb(rungs(wishes, world, target.format), choices, makers, forbidding, weigh)
     return Decision(
         chosen=found.chosen,
-        reasons=reasons_of(found, wishes, batch, target.format),
+        reasons=reasons_of(found, wishes, batch, sum_reason(found.chosen.plan, forbidding), target.format),
         alternatives=found.alternatives,
         rejected=found.rejected,
         notes=(*precision_notes, *batch_notes, *_unknowns(found.chosen, hardware)),

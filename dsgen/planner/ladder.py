@@ -60,7 +60,9 @@ def rungs(wishes: Wishes, world_size: int, format: Format = "deepspeed") -> Iter
     """The ladder of a format from its foot, with every lever that a wish fixes held there.
 
     A wished stage is tried with whatever goes with it: the legality table judges. Otherwise only stages that can
-    do a rung's offload are climbed, and on one GPU, where sharding changes nothing, only the lowest such stages.
+    do a rung's offload are climbed, and on one GPU, where sharding changes nothing, only the lowest such stages; but
+    also stage 2, whose step makes no two fp32 copies of all gradients as that of stage 0 does
+    (dsgen/memory/temporaries.py), and which adds up in fp32 what stage 0 can't.
     """
     checkpointing = CHECKPOINTING if wishes.checkpointing is None else (wishes.checkpointing,)
     for optimizer, parameters in _offloads(wishes, FSDP2_OFFLOAD if format == "fsdp2" else OFFLOAD):
@@ -86,4 +88,4 @@ def _stages(optimizer: Device, parameters: Device, world_size: int) -> tuple[int
     if optimizer == "cpu":
         # Stage 2 also moves the gradients to the host, which stage 1 leaves on the GPU.
         return (1, 2, 3) if world_size > 1 else (1, 2)
-    return STAGES if world_size > 1 else (0,)
+    return STAGES if world_size > 1 else (0, 2)

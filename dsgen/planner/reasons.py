@@ -20,8 +20,10 @@ _FSDP2_STAGES = {
 }
 
 
-def reasons_of(found: Found, wishes: Wishes, global_batch: int | None, format: Format = "deepspeed") -> tuple[str, ...]:
-    """The sentences, in the order stage, checkpointing, offload, reduction, batch."""
+def reasons_of(
+    found: Found, wishes: Wishes, global_batch: int | None, sums: str = "", format: Format = "deepspeed"
+) -> tuple[str, ...]:
+    """The sentences, in the order stage, checkpointing, offload, reduction, ``sums`` of gradients, batch."""
     plan = found.chosen.plan
     refused = [entry.candidate for entry in found.rejected if entry.candidate is not None]
     sentences = [
@@ -29,6 +31,7 @@ def reasons_of(found: Found, wishes: Wishes, global_batch: int | None, format: F
         _checkpointing(plan, wishes, refused),
         _offload(plan, wishes, refused),
         _reduction(plan) if format == "fsdp2" else "",
+        sums,
         _batch(plan, wishes, global_batch),
     ]
     return tuple(sentence for sentence in sentences if sentence)
@@ -41,6 +44,8 @@ def _stage(plan: Plan, wishes: Wishes, refused: list[Candidate]) -> str:
     if plan.world_size == 1:
         if plan.zero_stage == 0:
             return f"{head}: on one GPU there is nothing to shard."
+        if plan.offload_optimizer == plan.offload_parameters == "none":
+            return f"{head}: nothing is sharded on one GPU, but ZeRO's step copies gradients less often."
         return f"{head}: nothing is sharded on one GPU, but DeepSpeed offloads only through ZeRO."
     lower = _alike(plan, refused)
     if plan.zero_stage == 0:

@@ -59,7 +59,8 @@ def _verdict(view: PlanView) -> str:
 def _settings(plan: Plan, sequence_length: int) -> Iterable[tuple[str, str]]:
     tokens = format_count(plan.global_batch * sequence_length)
     yield "ZeRO stage", str(plan.zero_stage)
-    yield "precision", plan.precision
+    sums = f", gradients add up in {plan.gradient_precision}" if plan.sums_apart else ""
+    yield "precision", f"{plan.precision}{sums}"
     yield "checkpointing", str(plan.checkpointing)
     yield "offload", f"optimizer {plan.offload_optimizer}, parameters {plan.offload_parameters}"
     yield "micro-batch", str(plan.micro_batch)

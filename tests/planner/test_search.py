@@ -79,7 +79,7 @@ def climbed(budget: int, *, illegal_stage: int | None = None) -> Found:
     def broken(plan: Plan) -> list[Row]:
         return [ROW] if illegal_stage in (plan.zero_stage, -1) else []
 
-    return climb(rungs(Wishes(), 4), SPLITS, make, broken, weigh)
+    return climb(rungs(Wishes(), 4), SPLITS, [make], broken, weigh)
 
 
 def test_the_first_that_fits_with_its_largest_micro_batch() -> None:
