@@ -39,6 +39,7 @@ def understood(job: dict) -> dict:
         "batch": [read.train_micro_batch_size_per_gpu, read.gradient_accumulation_steps, read.train_batch_size],
         "precision": "bf16" if read.bfloat16_config.enabled else "fp16" if read.float16_config.enabled else "fp32",
         "dynamic_loss_scale": read.float16_config.loss_scale == 0,
+        "sums": read.grad_accum_dtype,
         "clipping": read.gradient_clipping,
         "stage": int(zero.stage),
         "optimizer_device": device(zero.offload_optimizer),

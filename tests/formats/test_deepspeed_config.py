@@ -106,8 +106,33 @@ def test_each_precision_has_its_section_and_no_other() -> None:
 
 def test_accumulation_names_the_type_that_the_ledger_counts() -> None:
     assert config(accumulation=4)["data_types"] == {"grad_accum_dtype": "bf16"}
+    assert config(accumulation=4, gradient_precision="fp32")["data_types"] == {"grad_accum_dtype": "fp32"}
+    assert config(accumulation=4, gradient_precision="fp32", precision="fp16")["data_types"] == {
+        "grad_accum_dtype": "fp32"
+    }
     assert "data_types" not in config(accumulation=1)
-    assert "data_types" not in config(precision="fp32")
+    assert "data_types" not in config(accumulation=4, precision="fp32", gradient_precision="fp32")
+
+
+def test_every_type_of_sum_has_its_reason() -> None:
+    def why(**fields: Any) -> str:
+        (reason,) = [r for r in written(**fields).reasons if r.key == "data_types.grad_accum_dtype"]
+        return reason.why
+
+    assert why(zero_stage=3, gradient_precision="fp32") == (
+        "a sum in bf16 keeps 8 bits; in fp32 it takes 2 bytes a parameter more, divided by the ranks"
+    )
+    assert "BF16_Optimizer" in why(zero_stage=1, gradient_precision="fp32")
+    assert "BF16_Optimizer" not in why(zero_stage=1, gradient_precision="fp32", precision="fp16")
+    assert "BF16_Optimizer" not in why(zero_stage=1, gradient_precision="fp32", offload_optimizer="cpu")
+    assert "in the compute type" in why(zero_stage=1)
+
+
+def test_bf16_optimizer_gets_no_keys_that_it_ignores() -> None:
+    assert set(config(zero_stage=1, gradient_precision="fp32")["zero_optimization"]) == {
+        "stage",
+        "allgather_bucket_size",
+    }
 
 
 def test_clipping_is_written_even_when_off() -> None:

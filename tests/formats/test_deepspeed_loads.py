@@ -19,6 +19,7 @@ from dsgen.spec.values import Optimizer, Scheduler, Training
 
 LAYOUTS = [
     *({"zero_stage": stage} for stage in range(4)),
+    *({"zero_stage": stage, "gradient_precision": "fp32"} for stage in (1, 2, 3)),
     *({"zero_stage": stage, "offload_optimizer": "cpu"} for stage in (1, 2, 3)),
     {"zero_stage": 3, "offload_parameters": "cpu"},
     {"zero_stage": 3, "offload_optimizer": "cpu", "offload_parameters": "cpu"},
@@ -103,7 +104,9 @@ def test_deepspeed_understands_the_plan(number: int, answers: list[dict[str, Any
     assert read["parameter_device"] == chosen.offload_parameters
     if chosen.precision == "fp16":
         assert read["dynamic_loss_scale"]
-    if chosen.zero_stage > 0:
+    if chosen.precision != "fp32" and chosen.accumulation > 1:
+        assert read["sums"] == (chosen.gradient_precision or chosen.precision)
+    if chosen.zero_stage > 0 and not chosen.has_bf16_optimizer:
         assert read["reduce"] == BUCKETS.reduce
     if chosen.zero_stage == 3:
         assert (read["prefetch"], read["persistence"], read["live"]) == (

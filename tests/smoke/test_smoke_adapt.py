@@ -94,6 +94,12 @@ def test_fp16_becomes_bf16_where_the_cpu_has_none() -> None:
         assert adapted(content, machine).config["fp16"] == content["fp16"]
 
 
+@pytest.mark.parametrize(("planned", "run"), [("fp16", "bf16"), ("fp32", "fp32")])
+def test_sums_stay_in_the_compute_type_or_apart_from_it(planned: str, run: str) -> None:
+    content = config(2, fp16={"enabled": True, "loss_scale": 0}, data_types={"grad_accum_dtype": planned})
+    assert adapted(content).config["data_types"] == {"grad_accum_dtype": run}
+
+
 def test_both_types_stay_for_deepspeed_to_refuse() -> None:
     content = config(2, fp16={"enabled": True}, bf16={"enabled": True})
     assert adapted(content).config["fp16"] == {"enabled": True}

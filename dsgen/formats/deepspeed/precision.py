@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from dsgen.formats.deepspeed.case import Order, filled
 from dsgen.formats.values import Reason
+from dsgen.legality.gradient_sums import BITS
+from dsgen.plan import Plan
 
 
 def precision(order: Order) -> Iterator[Reason]:
@@ -18,10 +20,16 @@ def precision(order: Order) -> Iterator[Reason]:
         yield Reason("fp16.loss_scale_window", 1000, "doubles after so many steps without overflow; the default")
         yield Reason("fp16.hysteresis", 2, "overflows before the scale is halved; the default")
         yield Reason("fp16.min_loss_scale", 1, "never scales below 1; the default")
-    if plan.accumulation > 1 and plan.precision != "fp32":
-        yield Reason(
-            "data_types.grad_accum_dtype",
-            plan.precision,
-            "micro-batches accumulate in the compute type, as the ledger counts gradients; fp32 is steadier over many "
-            "micro-batches and costs 2 bytes more per gradient (not at stage 0)",
-        )
+    if plan.precision != "fp32" and (plan.accumulation > 1 or plan.sums_apart):
+        yield Reason("data_types.grad_accum_dtype", plan.gradient_precision or plan.precision, _sums(plan))
+
+
+def _sums(plan: Plan) -> str:
+    keeps = f"a sum in {plan.precision} keeps {BITS[plan.precision]} bits"
+    if not plan.sums_apart:
+        return f"micro-batches add up in the compute type: {keeps}; dsgen plan says why not fp32"
+    if plan.has_bf16_optimizer:
+        return f"{keeps}; at stage 1 DeepSpeed keeps fp32 gradients whole, and steps with BF16_Optimizer"
+    if plan.zero_stage == 1:
+        return f"{keeps}; stage 1 keeps fp32 gradients whole until they are reduced"
+    return f"{keeps}; in fp32 it takes 2 bytes a parameter more, divided by the ranks"

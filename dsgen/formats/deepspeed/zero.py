@@ -24,6 +24,10 @@ def zero(order: Order) -> Iterator[Reason]:
     yield key("stage", stage, _STAGES[stage])
     if stage == 0:
         return
+    if plan.has_bf16_optimizer:
+        # It has no buckets, and reduces everything after the backward pass (runtime/bf16_optimizer.py).
+        yield key("allgather_bucket_size", buckets.allgather, why["allgather"])
+        return
     yield key("contiguous_gradients", True, "gradients are copied into one buffer, which does not fragment memory")
     yield key("overlap_comm", plan.overlaps, _overlap(plan.overlaps))
     if stage >= 2:

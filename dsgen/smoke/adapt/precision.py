@@ -11,3 +11,5 @@ def precision(edits: Edits, machine: Machine) -> None:
     why = "this CPU can't train in fp16 (DeepSpeed's CPU accelerator asks oneDNN); loss scaling is not exercised"
     edits.set("fp16.enabled", False, why)
     edits.set("bf16.enabled", True, why)
+    if edits.get("data_types.grad_accum_dtype") in ("fp16", "float16", "half", "torch.float16"):
+        edits.set("data_types.grad_accum_dtype", "bf16", "micro-batches add up in the compute type, as they did")
