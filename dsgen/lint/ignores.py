@@ -12,9 +12,10 @@ from dsgen.documents.document import Document, Lines, Node, Span
 from dsgen.lint.finding import Finding
 from dsgen.lint.mark import Mark, warning
 
-_IGNORE = re.compile(r"\bdsgen:\s*ignore\b(?:\[([^\]\r\n]*)\])?")
-_COMMENT = re.compile(r"(?:#|//)[^\r\n]*")
-_BLANK_OR_COMMENT = re.compile(r"[ \t]*(?:(?:#|//)[^\r\n]*)?")
+# Compiled where a file may hold such a comment: most do not.
+_IGNORE = r"\bdsgen:\s*ignore\b(?:\[([^\]\r\n]*)\])?"
+_COMMENT = r"(?:#|//)[^\r\n]*"
+_BLANK_OR_COMMENT = rf"[ \t]*(?:{_COMMENT})?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,14 @@ def ignores(text: str, lines: Lines, comments: Iterable[Span]) -> tuple[Ignore, 
     """Every such comment."""
     found = []
     for comment in comments:
-        for match in _IGNORE.finditer(text, comment.start, comment.end):
+        for match in re.finditer(_IGNORE, text[comment.start : comment.end]):
             names = tuple(name.strip() for name in (match[1] or "").split(",") if name.strip())
-            line = lines.place(match.start())[0]
+            start, end = (comment.start + at for at in match.span())
+            line = lines.place(start)[0]
             starts = lines.starts
             if not text[starts[line - 1] : comment.start].strip():
                 line = _next(text, starts, line)
-            found.append(Ignore(Span(match.start(), match.end()), line, names))
+            found.append(Ignore(Span(start, end), line, names))
     return tuple(found)
 
 
@@ -58,7 +60,7 @@ def _next(text: str, starts: list[int], line: int) -> int:
     """The first line below with anything but a comment."""
     for below in range(line, len(starts)):
         end = starts[below + 1] if below + 1 < len(starts) else len(text)
-        if not _BLANK_OR_COMMENT.fullmatch(text[starts[below] : end].rstrip("\r\n")):
+        if not re.fullmatch(_BLANK_OR_COMMENT, text[starts[below] : end].rstrip("\r\n")):
             return below + 1
     return line
 
@@ -68,8 +70,8 @@ def comments_of(document: Document) -> Iterator[Span]:
     taken = sorted(_leaves(document.root)) if document.root else []
     at = 0
     for start, end in [*taken, (len(document.text), len(document.text))]:
-        for match in _COMMENT.finditer(document.text, at, start):
-            yield Span(match.start(), match.end())
+        for match in re.finditer(_COMMENT, document.text[at:start]):
+            yield Span(at + match.start(), at + match.end())
         at = end
 
 

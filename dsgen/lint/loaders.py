@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dsgen.lint.beside import read_beside
+from dsgen.lint.beside import names_in, read_beside
 
 if TYPE_CHECKING:  # it brings the whole spec along, which a lint does not need
     from dsgen.target import Loader
@@ -51,10 +51,7 @@ def _above(folder: Path) -> tuple[Path, ...]:
 @cache
 def _texts(folder: Path) -> tuple[str, ...]:
     """The scripts in a folder that speak of DeepSpeed."""
-    try:
-        files = [file for file in sorted(folder.iterdir()) if file.suffix in _CODE]
-    except OSError:
-        return ()
+    files = [folder / name for name in names_in(folder) if name.endswith(_CODE)]
     if len(files) > _MOST_FILES:
         return ()
     texts = (read_beside(file, _MOST_BYTES).decode(errors="replace") for file in files)

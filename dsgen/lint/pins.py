@@ -8,36 +8,38 @@ from pathlib import Path
 
 from dsgen.errors import InputError
 from dsgen.lint import versions
-from dsgen.lint.beside import read_beside
+from dsgen.lint.beside import names_in, read_beside
 
+# Patterns are compiled where a file speaks of DeepSpeed: a start is too short for those that nobody needs.
 _RELEASE = r"(\d+(?:\.\d+)+[\w.+-]*)(?![\w.+*-])"
-_LOCKED = re.compile(rf'^name = "deepspeed"\r?\nversion = "{_RELEASE}"', re.MULTILINE)
+_LOCKED = rf'(?m)^name = "deepspeed"\r?\nversion = "{_RELEASE}"'
 # PEP 508 in quotes; or Poetry's own table, where a bare version means exactly that one.
-_IN_PYPROJECT = re.compile(
-    rf"""^[^#\n]*?(?:["']deepspeed(?:\[[^\]]*\])?\s*={{2,3}}\s*|^\s*deepspeed\s*=\s*["']={{0,2}}\s*){_RELEASE}""",
-    re.MULTILINE,
+_IN_PYPROJECT = (
+    rf"""(?m)^[^#\n]*?(?:["']deepspeed(?:\[[^\]]*\])?\s*={{2,3}}\s*|^\s*deepspeed\s*=\s*["']={{0,2}}\s*){_RELEASE}"""
 )
-_IN_REQUIREMENTS = re.compile(rf"^\s*deepspeed(?:\[[^\]]*\])?\s*={{2,3}}\s*{_RELEASE}", re.MULTILINE | re.IGNORECASE)
-_IN_CONDA = re.compile(rf"""^\s*-\s*["']?(?:[\w-]+::)?deepspeed(?:\[[^\]]*\])?\s*={{1,3}}\s*{_RELEASE}""", re.MULTILINE)
+_IN_REQUIREMENTS = rf"(?mi)^\s*deepspeed(?:\[[^\]]*\])?\s*={{2,3}}\s*{_RELEASE}"
+_IN_CONDA = rf"""(?m)^\s*-\s*["']?(?:[\w-]+::)?deepspeed(?:\[[^\]]*\])?\s*={{1,3}}\s*{_RELEASE}"""
 
 # What is nearer to what runs comes first: a lock file says what its project file leaves open.
+# Names are (how they start, how they end).
 _FILES = (
-    (_LOCKED, ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")),
-    (_IN_PYPROJECT, ("pyproject.toml",)),
-    (_IN_REQUIREMENTS, ("requirements*.txt", "requirements/*.txt", "constraints*.txt")),
-    (_IN_CONDA, ("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml")),
+    (_LOCKED, (("uv.lock", ""), ("poetry.lock", ""), ("pdm.lock", ""), ("pylock.toml", ""))),
+    (_IN_PYPROJECT, (("pyproject.toml", ""),)),
+    (_IN_REQUIREMENTS, (("requirements", ".txt"), ("constraints", ".txt"))),
+    (_IN_CONDA, (("environment", ".yml"), ("environment", ".yaml"), ("conda", ".yml"), ("conda", ".yaml"))),
 )
+_REQUIREMENTS_FOLDER = "requirements"
 
 
 def deepspeed_of(folder: Path) -> tuple[str, str] | None:
     """Version, and who says so; None where nobody does, or where files that count alike differ."""
     for place in _up_to_the_root(folder):
-        for pattern, names in _FILES:
-            pins = {version: file for name in names for file, version in _pins(place, name, pattern)}
+        for pattern, files in _files(place):
+            pins = {version: file.name for file in files for version in _found(file, pattern)}
             if len(pins) > 1:
                 return None
-            for version, file in pins.items():
-                return version, file
+            for version, name in pins.items():
+                return version, name
     installed = _installed()
     return (installed, "installed") if installed else None
 
@@ -50,15 +52,26 @@ def _up_to_the_root(folder: Path) -> Iterator[Path]:
             return
 
 
-def _pins(folder: Path, name: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
-    for file in sorted(folder.glob(name)) if "*" in name else [folder / name]:
-        yield from ((file.name, version) for version in _found(file, pattern))
+@cache
+def _files(folder: Path) -> tuple[tuple[str, tuple[Path, ...]], ...]:
+    """The files in a folder that may pin, told by their names, by the pattern that finds the version."""
+    names = names_in(folder)
+    if _REQUIREMENTS_FOLDER in names:
+        names += [f"{_REQUIREMENTS_FOLDER}/{name}" for name in names_in(folder / _REQUIREMENTS_FOLDER)]
+    return tuple(
+        (pattern, tuple(folder / name for name in names for start, end in wanted if _fits(name, start, end)))
+        for pattern, wanted in _FILES
+    )
+
+
+def _fits(name: str, start: str, end: str) -> bool:
+    return name.startswith(start) and name.endswith(end)
 
 
 @cache
-def _found(file: Path, pattern: re.Pattern[str]) -> tuple[str, ...]:
+def _found(file: Path, pattern: str) -> tuple[str, ...]:
     data = read_beside(file)
-    found = pattern.findall(data.decode(errors="replace")) if b"eepspeed" in data.lower() else []
+    found = re.findall(pattern, data.decode(errors="replace")) if b"eepspeed" in data.lower() else []
     return tuple(version for version in found if _is_version(version))
 
 
@@ -74,8 +87,10 @@ def _is_version(text: str) -> bool:
 def _installed() -> str | None:
     """From the name of its metadata's folder: reading more, or importing it, takes seconds that nobody needs."""
     for entry in sys.path:
-        for found in sorted(Path(entry or ".").glob("deepspeed-*.dist-info")):
-            version = found.name.removeprefix("deepspeed-").removesuffix(".dist-info")
+        for name in names_in(entry or "."):
+            if not _fits(name, "deepspeed-", ".dist-info"):
+                continue
+            version = name.removeprefix("deepspeed-").removesuffix(".dist-info")
             if _is_version(version):
                 return version
     return None
@@ -83,5 +98,6 @@ def _installed() -> str | None:
 
 def forget_pins() -> None:
     """What was read is read anew."""
+    _files.cache_clear()
     _found.cache_clear()
     _installed.cache_clear()

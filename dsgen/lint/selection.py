@@ -11,7 +11,7 @@ from dsgen.errors import InputError, Place
 from dsgen.lint.finding import Finding, Severity
 from dsgen.lint.rule import RULES_FOLDER
 
-_CODE = re.compile(r"@rule\(\s*\"(\w+)\"")
+_CODE = r"@rule\(\s*\"(\w+)\""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,4 +86,4 @@ def check_code(code: str, place: Place | None) -> str:
 def codes() -> tuple[str, ...]:
     """The codes of all rules; read from the files, since importing all of them takes its time."""
     texts = (file.read_text("utf-8") for file in sorted(RULES_FOLDER.glob("*/[!_]*.py")))
-    return tuple(sorted({code for text in texts for code in _CODE.findall(text)}))
+    return tuple(sorted({code for text in texts for code in re.findall(_CODE, text)}))

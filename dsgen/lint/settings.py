@@ -4,12 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsgen.errors import InputError
 from dsgen.lint.beside import read_beside
 from dsgen.lint.selection import Selection, check_code
-from dsgen.lint.toml_file import TomlFile
+
+if TYPE_CHECKING:
+    from dsgen.lint.toml_file import TomlFile
 
 LOADERS = ("deepspeed", "transformers", "accelerate", "lightning")
 _SEVERITIES = ("error", "warning", "info")
@@ -42,6 +44,8 @@ def settings_of(folder: Path) -> Settings:
     data = read_beside(folder / "pyproject.toml")
     # Most such files do not name us, and need not be parsed.
     if b"dsgen" in data:
+        from dsgen.lint.toml_file import TomlFile
+
         file = TomlFile(str(folder / "pyproject.toml"), data.decode(errors="replace"))
         table = file.table("tool", "dsgen")
         if table is not None:
@@ -49,7 +53,7 @@ def settings_of(folder: Path) -> Settings:
     return settings_of(folder.parent) if folder.parent != folder else Settings()
 
 
-def _settings(file: TomlFile, table: Any, folder: Path) -> Settings:
+def _settings(file: "TomlFile", table: Any, folder: Path) -> Settings:
     _check_table(file, table, (*_TARGET, "lint"))
     lint = table.get("lint", {})
     _check_table(file, lint, _LINT, "lint")
@@ -69,7 +73,7 @@ def _settings(file: TomlFile, table: Any, folder: Path) -> Settings:
     )
 
 
-def _target(file: TomlFile, table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _target(file: "TomlFile", table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     from dsgen.lint import versions
 
     for key, kind in _TARGET.items():
@@ -90,14 +94,14 @@ def _target(file: TomlFile, table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield key.replace("-", "_"), value
 
 
-def _per_file(file: TomlFile, table: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _per_file(file: "TomlFile", table: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
     if not isinstance(table, dict):
         raise _wrong(file, 'a table: {"PATTERN" = ["CODE"]}', "lint", "per-file-ignores")
     for pattern, codes in table.items():
         yield pattern, _codes(file, codes, "lint", "per-file-ignores", pattern)
 
 
-def _severity(file: TomlFile, table: Any) -> Iterator[tuple[str, Any]]:
+def _severity(file: "TomlFile", table: Any) -> Iterator[tuple[str, Any]]:
     if not isinstance(table, dict):
         raise _wrong(file, 'a table: {CODE = "error"}', "lint", "severity")
     for code, severity in table.items():
@@ -107,13 +111,13 @@ def _severity(file: TomlFile, table: Any) -> Iterator[tuple[str, Any]]:
         yield code, severity
 
 
-def _codes(file: TomlFile, value: Any, *keys: str) -> tuple[str, ...]:
+def _codes(file: "TomlFile", value: Any, *keys: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
         raise _wrong(file, 'a list of codes: ["DS310", "TC"]', *keys)
     return tuple(check_code(code, file.place(("tool", "dsgen", *keys))) for code in value)
 
 
-def _check_table(file: TomlFile, table: Any, known: tuple[str, ...], *keys: str) -> None:
+def _check_table(file: "TomlFile", table: Any, known: tuple[str, ...], *keys: str) -> None:
     if not isinstance(table, dict):
         raise _wrong(file, "a table", *keys)
     for key in table:
@@ -127,7 +131,7 @@ def _check_table(file: TomlFile, table: Any, known: tuple[str, ...], *keys: str)
             raise InputError.at(f"{key!r} is no key of [{name}]", place, hint)
 
 
-def _wrong(file: TomlFile, wanted: str, *keys: str) -> InputError:
+def _wrong(file: "TomlFile", wanted: str, *keys: str) -> InputError:
     place = file.place(("tool", "dsgen", *keys))
     problem = InputError.at(f"{'.'.join(['tool', 'dsgen', *keys])} is to be {wanted}", place)
     assert isinstance(problem, InputError)
