@@ -98,21 +98,18 @@ class Plan:
     swap: Swap = Swap()
     reduce_each_micro_batch: bool = False
     """FSDP2 with accumulation: gradients are reduced after every micro-batch, rather than kept whole until the last."""
-
-    @property
-    def overlaps(self) -> bool:
     gradient_precision: Precision | None = None
     """Type in which the gradients of several micro-batches are added up; None: the compute type.
 
     A sum in bf16 keeps 8 bits (dsgen/legality/gradient_sums.py). DeepSpeed's data_types.grad_accum_dtype
     (deepspeed/runtime/engine.py:get_data_types); FSDP2's MixedPrecisionPolicy.reduce_dtype, where dsgen writes fp32.
     """
+
+    @property
+    def overlaps(self) -> bool:
         """overlap_comm as it acts (deepspeed/runtime/zero/config.py:overlap_comm_valid)."""
         return self.zero_stage == 3 if self.overlap_comm is None else self.overlap_comm
 
-    @property
-    def data_parallel(self) -> int:
-        """Ranks that see different data = world size without the tensor, pipeline, context and Ulysses ranks."""
     @property
     def sums_apart(self) -> bool:
         """Whether gradients are added up in a type of their own, beside those that a backward pass computes."""
@@ -125,6 +122,9 @@ class Plan:
         bf16_in_fp32 = self.precision == "bf16" and self.gradient_precision == "fp32"
         return self.zero_stage == 1 and bf16_in_fp32 and self.offload_optimizer == "none"
 
+    @property
+    def data_parallel(self) -> int:
+        """Ranks that see different data = world size without the tensor, pipeline, context and Ulysses ranks."""
         return self.world_size // (self.tensor_parallel * self.pipeline_parallel * self.context_parallel * self.ulysses)
 
     @property
