@@ -191,6 +191,33 @@ def test_frozen_weights_are_kept_in_the_compute_type() -> None:
     assert "parameter.data" not in written(8, method=Method(type="lora")).files[NAME]
 
 
+def test_loss_and_checkpointing_are_written_once() -> None:
+    """By train.py and sharding.py: a second copy in the model would be one that nobody calls."""
+    made = written(8, checkpointing=Checkpointing("selective"))
+    (model,) = [each for each in ast.walk(ast.parse(made.files["model.py"])) if getattr(each, "name", "") == "Decoder"]
+    assert isinstance(model, ast.ClassDef)
+    assert [each.name for each in model.body if isinstance(each, ast.FunctionDef)] == ["__init__", "forward"]
+    assert "checkpoint" not in made.files["model.py"]
+    assert "cross_entropy" not in made.files["model.py"]
+
+
+def test_the_group_is_left_only_where_training_has_ended() -> None:
+    """A rank that leaves after an exception waits for others that are in a collective: nothing is ever printed, and
+    nothing restarted (pytorch/torchtitan pull request 1342)."""
+    tree = ast.parse(written(8).files["train.py"])
+    (main,) = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == "main"]
+    assert ast.unparse(main.body[-1]) == "dist.destroy_process_group()"
+    assert not [each for each in ast.walk(tree) if isinstance(each, ast.Try)]
+
+
+@pytest.mark.parametrize("asked", [{"loaded_by": "transformers"}, {"factory": "package.models:build"}, ON_CPU])
+def test_who_waits_for_rank_0_waits_longer_than_nccl_does_by_itself(asked: dict[str, Any]) -> None:
+    """70 billion random numbers, or 140 GB from a disk, take rank 0 more than NCCL's ten minutes
+    (torch/distributed/constants.py:default_pg_nccl_timeout)."""
+    started = calls(written(8, **asked).files["train.py"], "init_process_group")
+    assert [call.get("timeout") for call in started if "device_id" in call] == [None if asked is ON_CPU else "PATIENCE"]
+
+
 def test_an_illegal_plan_is_not_written() -> None:
     with pytest.raises(RefusedError, match="no ZeRO stage 1"):
         written(8, zero_stage=1)
