@@ -1,11 +1,13 @@
 """Examples are what dsgen writes today, byte for byte, and the real libraries read them."""
 
+import ast
 import json
 import os
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from console import ROOT, dsgen, environment
@@ -14,6 +16,8 @@ from floors import imports
 EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/spec.yaml"))
 SCRIPTS = [path for folder in EXAMPLES for path in sorted(folder.rglob("*.py"))]
 NAMES = [folder.name for folder in EXAMPLES]
+DEEPSPEED = [folder for folder in EXAMPLES if (folder / "ds_config.json").is_file()]
+FSDP2 = [folder for folder in EXAMPLES if (folder / "sharding.py").is_file()]
 
 
 def contents(folder: Path) -> dict[str, tuple[bytes, bool]]:
@@ -26,7 +30,9 @@ def contents(folder: Path) -> dict[str, tuple[bytes, bool]]:
 
 
 def test_there_is_an_example_of_each_situation() -> None:
-    assert len(EXAMPLES) == 6
+    assert len(DEEPSPEED) == 6
+    assert [folder.name for folder in FSDP2] == ["llama-3.1-8b-8xh100-fsdp2"]
+    assert set(EXAMPLES) == {*DEEPSPEED, *FSDP2}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=NAMES)
@@ -72,6 +78,25 @@ def test_the_levers_are_those_of_the_situation(name: str) -> None:
     assert zero.get("offload_param", {"device": "none"})["device"] in parameters
 
 
+def constants(script: Path) -> dict[str, Any]:
+    """Literal values of the names in capitals at the top of a script."""
+    found: dict[str, Any] = {}
+    for node in ast.parse(script.read_text("utf-8")).body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            found |= {ast.unparse(target): node.value.value for target in node.targets}
+    return found
+
+
+@pytest.mark.parametrize("example", FSDP2, ids=[folder.name for folder in FSDP2])
+def test_the_loop_steps_as_the_plan_says(example: Path) -> None:
+    plan = json.loads(dsgen("plan", "spec.yaml", "--format", "json", cwd=example).stdout)["plan"]
+    loop = constants(example / "train.py")
+    asked = ("MICRO_BATCH", "ACCUMULATION", "REDUCE_EACH_MICRO_BATCH")
+    assert {name: loop[name] for name in asked} == {name: plan[name.lower()] for name in asked}
+    assert loop["MICRO_BATCH"] * loop["ACCUMULATION"] * plan["world_size"] == 32
+    assert loop["SEQUENCE_LENGTH"] == 16384
+
+
 def test_python_is_formatted_and_compiles() -> None:
     assert SCRIPTS
     for script in SCRIPTS:
@@ -99,7 +124,7 @@ def trainer_arguments(example: Path, folder: Path) -> list[str]:
 def test_the_real_libraries_read_every_config(tmp_path: Path) -> None:
     """One process, since importing DeepSpeed takes seconds; tests/load_examples.py says what it asks."""
     jobs = []
-    for folder in EXAMPLES:
+    for folder in DEEPSPEED:
         plan = json.loads(dsgen("plan", "spec.yaml", "--format", "json", cwd=folder).stdout)["plan"]
         job = {"config": str(folder / "ds_config.json"), "world_size": plan["world_size"], "arguments": None}
         if "transformers" in (folder / "spec.yaml").read_text("utf-8"):
