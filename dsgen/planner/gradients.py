@@ -2,8 +2,8 @@
 
 The rule: in fp32 where it fits and DeepSpeed can, otherwise in the compute type, which is then said.
 
-- Stages 2 and 3 keep a rank's shard of the sum only: fp32 costs 2 bytes of it, and at stage 2 nothing where memory is
-  fullest, since the 16-bit sum stands beside what is added to it (dsgen/memory/gradients.py).
+- Stages 2 and 3 keep a rank's shard of the sum only: fp32 costs 2 bytes a parameter of it, and at stage 2 nothing once
+  gradients are reduced, since a 16-bit sum stands beside what is added to it (dsgen/memory/gradients.py).
 - Stage 1 keeps it whole: fp32 costs 4 bytes a parameter and, in bf16, the overlap of reduction and backward pass
   (BF16_Optimizer). It is worth that only where too many add up for the compute type.
 - Stage 0 can't. A rung that would add up too many in the compute type is passed over while a later one fits.
