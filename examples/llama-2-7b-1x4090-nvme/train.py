@@ -55,7 +55,7 @@ def main() -> None:
     # Each layer is sharded as soon as it is made: no rank ever holds the whole model.
     with deepspeed.zero.Init(config_dict_or_path=ds_config):
         model = Decoder(config)
-    model.enable_checkpointing("full")
+    model.enable_checkpointing("selective")
     engine, _, _, _ = deepspeed.initialize(
         model=model,
         model_parameters=[p for p in model.parameters() if p.requires_grad],

@@ -32,5 +32,5 @@ def _for_cpu(config: dict[str, Any]) -> None:
     config.pop("aio", None)
     if "fp16" in config:
         config["bf16"] = {"enabled": config.pop("fp16")["enabled"]}
-    if "data_types" in config:
-        config["data_types"]["grad_accum_dtype"] = "bf16"
+        if config.get("data_types") == {"grad_accum_dtype": "fp16"}:
+            config["data_types"] = {"grad_accum_dtype": "bf16"}

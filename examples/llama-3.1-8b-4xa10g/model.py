@@ -87,10 +87,8 @@ def rope_table(length: int, config: Config, like: Tensor) -> Tensor:
 def rotate(x: Tensor, rope: Tensor) -> Tensor:
     """Turns pairs (i, i + half) of each head by the angle of its position."""
     cos, sin = rope
-    turned = x
-    first, second = turned.chunk(2, dim=-1)
-    turned = torch.cat((first * cos - second * sin, second * cos + first * sin), -1)
-    return turned
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), -1)
 
 
 class Attention(nn.Module):

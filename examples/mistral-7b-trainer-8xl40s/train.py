@@ -26,8 +26,8 @@ ATTENTION = "flash_attention_2"
 
 # What belongs to ds_config.json: it says "auto" where one of these fills it.
 PLANNED: dict[str, Any] = {
-    "per_device_train_batch_size": 4,
-    "gradient_accumulation_steps": 2,
+    "per_device_train_batch_size": 2,
+    "gradient_accumulation_steps": 4,
     "bf16": True,
     "max_grad_norm": 1.0,
     "learning_rate": 1e-05,
