@@ -13,7 +13,7 @@ from dsgen.planner.wishes import wishes_of
 from dsgen.shapes.resolve import sequence_length_of, shapes_of
 from dsgen.shapes.values import Shapes
 from dsgen.spec.values import Spec, Training
-from dsgen.target import Target, target_of
+from dsgen.target import Target, target_of, unknown_versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,15 +45,16 @@ def inputs_of(spec: Spec) -> Inputs:
     """Looks everything up; raises InputError or RefusedError where the spec names what does not exist."""
     shapes = shapes_of(spec)
     hardware = hardware_of(spec)
+    target = target_of(spec)
     length, note = sequence_length_of(spec.training, shapes.architecture, spec.place("training", "sequence_length"))
     return Inputs(
         spec=spec,
         wishes=wishes_of(spec),
         shapes=shapes,
         hardware=hardware,
-        target=target_of(spec),
+        target=target,
         sequence_length=length,
-        notes=(*shapes.notes, *hardware.notes, *([note] if note else [])),
+        notes=(*shapes.notes, *hardware.notes, *unknown_versions(target), *([note] if note else [])),
     )
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 
+from dsgen.errors import RefusedError
 from dsgen.facts.versions import libraries, version_key
 from dsgen.spec.values import HardwareSpec, ModelSpec, Spec, TargetSpec
-from dsgen.target import Target, target_of
+from dsgen.target import Target, target_of, unknown_versions
 
 
 @pytest.mark.parametrize(
@@ -30,14 +31,32 @@ def test_what_is_executed_lies_between_oldest_and_newest() -> None:
         assert version_key(library.oldest) <= version_key(library.executed) <= version_key(library.newest)
 
 
-def test_target_fills_what_the_spec_leaves_open() -> None:
-    spec = Spec(
+def _spec(**versions: str) -> Spec:
+    return Spec(
         file="spec.yaml",
         model=ModelSpec(name="gpt2"),
         hardware=HardwareSpec(gpu="t4"),
-        target=TargetSpec(versions={"deepspeed": "0.18.0"}),
+        target=TargetSpec(versions=versions),
     )
-    target = target_of(spec)
-    assert target.version("deepspeed") == "0.18.0"
+
+
+def test_target_fills_what_the_spec_leaves_open() -> None:
+    target = target_of(_spec(deepspeed="0.19.2"))
+    assert target.version("deepspeed") == "0.19.2"
     assert target.version("torch") == libraries()["torch"].newest
     assert Target().version("deepspeed") == libraries()["deepspeed"].newest
+
+
+@pytest.mark.parametrize("name", libraries())
+def test_a_version_that_is_not_written_for_is_refused(name: str) -> None:
+    oldest = libraries()[name].oldest
+    assert target_of(_spec(**{name: oldest})).version(name) == oldest
+    with pytest.raises(RefusedError, match=f"dsgen writes for {name} {oldest} and newer, not 0.0.9"):
+        target_of(_spec(**{name: "0.0.9"}))
+
+
+@pytest.mark.parametrize("name", libraries())
+def test_a_version_that_is_not_known_yet_is_said(name: str) -> None:
+    assert unknown_versions(target_of(_spec())) == ()
+    (said,) = unknown_versions(target_of(_spec(**{name: "99.1"})))
+    assert said.startswith(f"{name} 99.1 is newer than {libraries()[name].newest}")
