@@ -20,7 +20,8 @@ COMMANDS = {
     "smoke": "run a config for a few real steps",
     "lint": "find mistakes in DeepSpeed configs and in training code",
     "score": "hold predicted memory against measured runs",
-    "show": "list the models, GPUs and nodes that dsgen knows",
+    "rule": "explain a lint rule, with examples",
+    "show": "list the models, GPUs, nodes and lint rules that dsgen knows",
 }
 
 

@@ -1,4 +1,4 @@
-"""``dsgen show``: the tables of facts, as a table for people or as JSON."""
+"""``dsgen show``: the tables of facts and of lint rules, as a table for people or as JSON."""
 
 import argparse
 import json
@@ -19,7 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's flags."""
     parser.add_argument("table", choices=sorted(_TABLES), help="what to list")
     parser.add_argument("pattern", nargs="?", metavar="PATTERN", help="only rows whose names contain this text")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="form of the output (default: text)")
+    parser.add_argument(
+        "--format", choices=("text", "json", "markdown"), default="text", help="form of the output (default: text)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,8 +30,9 @@ def run(args: argparse.Namespace) -> int:
     found = _matching(table.read(), args.pattern, args.table)
     if args.format == "json":
         print(json.dumps({"version": 1, args.table: found}, indent=2, ensure_ascii=False))
-    else:
-        _print_table([*table.columns], [[show(row) for show in table.columns.values()] for row in found])
+        return 0
+    printed = _print_markdown if args.format == "markdown" else _print_table
+    printed([*table.columns], [[show(row) for show in table.columns.values()] for row in found])
     return 0
 
 
@@ -115,6 +118,24 @@ def _nodes() -> list[Row]:
     ]
 
 
+def _rules() -> list[Row]:
+    from dsgen.lint.rule import every_rule
+
+    return [
+        {
+            "name": rule.name,
+            "aliases": [rule.code],
+            "code": rule.code,
+            "kinds": list(rule.kinds),
+            "finds": rule.title,
+            "since": rule.since,
+            "until": rule.until,
+            "source": rule.source,
+        }
+        for rule in every_rule()
+    ]
+
+
 def _bytes(cell: str, unit: int) -> int | None:
     value = number(cell)
     return None if value is None else round(value * unit)
@@ -173,7 +194,13 @@ _TABLES: Mapping[str, _Table] = {
             "Gbit/s": _plain("inter_node_gbit_s"),
         },
     ),
+    "rules": _Table(_rules, {"code": _plain("code"), "rule": _plain("name"), "finds": _plain("finds")}),
 }
+
+
+def _print_markdown(headings: list[str], cells: list[list[str]]) -> None:
+    for line in [headings, ["---"] * len(headings), *cells]:
+        print("|", " | ".join(cell.replace("|", r"\|") for cell in line), "|")
 
 
 def _print_table(headings: list[str], cells: list[list[str]]) -> None:

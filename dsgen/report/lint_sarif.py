@@ -11,6 +11,7 @@ from dsgen.lint.finding import Finding, Fix
 from dsgen.lint.rule import Rule, known_rules
 from dsgen.report.lint_gitlab import fingerprint
 from dsgen.report.lint_view import LintView
+from dsgen.report.rule_page import rule_text
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVEL = {"error": "error", "warning": "warning", "info": "note"}
@@ -33,7 +34,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "id": rule.code,
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.title},
-        "help": {"text": rule.text, "markdown": rule.text},
+        "help": {"text": rule_text(rule), "markdown": rule_text(rule)},
     }
 
 
