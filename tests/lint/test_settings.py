@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
+from console import ROOT
 
 from dsgen.cli import main
 
@@ -123,3 +125,10 @@ def test_a_pyproject_of_others_need_not_be_read(project: Path, capsys: pytest.Ca
     Path("pyproject.toml").unlink()
     os.mkfifo("pyproject.toml")
     assert codes(capsys) == ALL
+
+
+def test_what_readme_shows_is_understood(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (shown,) = re.findall(r"^```toml\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    say(shown)
+    Path("dsgen-baseline.json").write_text('{"version": 1, "findings": []}', "utf-8")
+    assert codes(capsys) == {"DS110": "error", "DS116": "info", "DS201": "error"}
