@@ -37,7 +37,7 @@ class Reference:
         self._torch = torch
         self._sums = sums
         self._model = model
-        self._computing = model if precision == "fp32" else copy.deepcopy(model).to(getattr(torch, precision))
+        self._computing = model if precision == "fp32" else _rounded(copy.deepcopy(model), getattr(torch, precision))
 
     def first_norm(self, weights: Mapping[str, Any], window: Window) -> float:
         """Norm of the first gradient."""
@@ -124,6 +124,14 @@ class Reference:
             for gradient in gradients:
                 gradient.mul_(clip / (norm + 1e-6))
         return norm
+
+
+def _rounded(model: Any, precision: Any) -> Any:
+    """With parameters in that type. Buffers, such as the frequencies of a rotary embedding, keep theirs, as they do in
+    FSDP2 (torch.distributed.fsdp.MixedPrecisionPolicy); the decoder that DeepSpeed trains here has none."""
+    for parameter in model.parameters():
+        parameter.data = parameter.data.to(precision)
+    return model
 
 
 def _add(sums: list[Any], gradients: Sequence[Any]) -> None:
