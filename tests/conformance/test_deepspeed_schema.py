@@ -1,89 +1,55 @@
-"""The schema says of the installed DeepSpeed what that says of itself: keys, defaults, bounds, removed keys."""
+"""The schema says of a release what that says of itself: keys, defaults, types, bounds, removed keys, constructors."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+import copy
 from typing import Any
 
 import pytest
+from compare_deepspeed import differences, release
 
 from dsgen.facts.versions import libraries, version_key
 from dsgen.lint import schema as sch
 
-FIELDS = Path(__file__).with_name("deepspeed_fields.py")
-EXECUTED = version_key(libraries()["deepspeed"].executed)
-
 
 @pytest.fixture(scope="module")
 def installed() -> Any:
-    environment = {**os.environ, "DS_ACCELERATOR": "cpu"}
-    ran = subprocess.run(
-        [sys.executable, str(FIELDS)], capture_output=True, text=True, timeout=300, check=True, env=environment
-    )
-    return json.loads(ran.stdout)
+    return release()
 
 
-def section(path: str) -> Any:
-    schema: Any = sch.deepspeed_schema()
-    for key in path.split("."):
-        schema = schema["properties"][key]
-    return schema
+def test_the_installed_release(installed: Any) -> None:
+    assert version_key(installed["version"]) == version_key(libraries()["deepspeed"].executed)
+    assert list(differences(installed)) == []
 
 
-def living(schema: Any) -> dict[str, Any]:
-    """Keys that the installed version reads, with their keywords for it."""
-    return {
-        key: sch.keywords(inner, EXECUTED) for key, inner in schema["properties"].items() if sch.exists(inner, EXECUTED)
-    }
+# What a release may change, planted; and the word by which the comparison must tell it.
+PLANTED: dict[str, tuple[tuple[str, ...], Any, str]] = {
+    "a new key": (("sections", "fp16", "new_key"), {"default": 1, "bounds": {}, "types": [], "enum": []}, "new_key"),
+    "a default": (("sections", "bf16", "check_grad_overflow", "default"), False, "default is False"),
+    "a bound": (("sections", "zero_optimization", "stage", "bounds"), {"maximum": 4}, "maximum is 4"),
+    "a type": (("sections", "fp16", "hysteresis", "types"), ["string"], "type is ['string']"),
+    "a word": (("sections", "zero_optimization.offload_param", "device", "enum"), ["none", "disk"], "one of"),
+    "extra keys": (("forbids", "fp16"), False, "an unknown key is ignored"),
+    "a look-up": (("lookups", "", "new_switch"), {"default": False}, "new_switch"),
+    "a look-up's default": (("lookups", "aio", "queue_depth"), {"default": 9}, "aio.queue_depth: default is 9"),
+    "a removal": (("removed",), [], "refused as removed"),
+    "a scheduler's parameter": (("schedules", "WarmupLR", "warmup_type"), "linear", "warmup_type is 'linear'"),
+    "a parameter that is needed": (("schedules", "WarmupLR", "warmup_type"), "required", "needs ['warmup_type']"),
+    "an optimizer": (("names",), ["adam", "newton"], "optimizer newton"),
+    "an optimizer's parameter": (("optimizers", "lion"), [{"curvature": 1}], "takes 'curvature'"),
+}
 
 
-def test_every_key_with_its_default_and_bounds(installed: Any) -> None:
-    for path, fields in installed["sections"].items():
-        ours = living(section(path))
-        assert ours.keys() == fields.keys(), path
-        for key, field in fields.items():
-            bounds = {word: ours[key][word] for word in field["bounds"] if word in ours[key]}
-            assert bounds == field["bounds"], f"{path}.{key}"
-            if field["default"] is not None:
-                assert ours[key].get("default") == field["default"], f"{path}.{key}"
-
-
-def test_every_parameter_of_the_schedules(installed: Any) -> None:
-    cases = sch.facts(section("scheduler"))["variants"]["cases"]
-    assert cases.keys() == installed["schedules"].keys()
-    for name, parameters in installed["schedules"].items():
-        schema = sch.resolve(cases[name])
-        ours = living(schema)
-        assert ours.keys() == parameters.keys(), name
-        required = {key for key, default in parameters.items() if default == "required"}
-        assert required - {"cycle_min_lr", "cycle_max_lr", "total_num_steps"} == set()
-        assert set(schema.get("required", ())) == required, name
-        for key in parameters.keys() - required:
-            assert ours[key].get("default") == parameters[key], f"{name}.{key}"
-
-
-def test_every_parameter_of_the_optimizers(installed: Any) -> None:
-    cases = sch.facts(section("optimizer"))["variants"]["cases"]
-    assert set(installed["names"]) <= cases.keys()
-    for name, classes in installed["optimizers"].items():
-        ours = living(sch.resolve(cases[name]))
-        for parameters in classes:
-            assert parameters.keys() <= ours.keys(), name
-
-
-def test_what_is_removed_is_marked_so(installed: Any) -> None:
-    for path, removed in (("", installed["removed"]), ("zero_optimization", installed["removed_zero"])):
-        schema = section(path) if path else sch.deepspeed_schema()
-        marked = {
-            key
-            for key, inner in schema["properties"].items()
-            if sch.facts(inner).get("then") == "refused" and not sch.exists(inner, EXECUTED)
-        }
-        assert marked == set(removed)
+@pytest.mark.parametrize("change", PLANTED)
+def test_what_a_release_changes_is_listed(change: str, installed: Any) -> None:
+    path, value, told = PLANTED[change]
+    planted = copy.deepcopy(installed)
+    place = planted
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    assert any(told in line for line in differences(planted))
 
 
 def test_the_newest_version_is_the_table_s() -> None:
-    assert version_key(sch.newest()) >= EXECUTED
+    executed = version_key(libraries()["deepspeed"].executed)
+    assert version_key(sch.newest()) >= executed
     assert sch.newest() == libraries()["deepspeed"].newest
