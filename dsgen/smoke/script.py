@@ -17,6 +17,9 @@ _LOSS = re.compile(r"^step \d+  loss (\S+)|'loss': '?([^,'}]+)", re.MULTILINE)
 _ERROR = re.compile(r"^(?:\[rank\d+\]: ?)?(\w*(?:Error|Exception|Exit)\b.*)$", re.MULTILINE)
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _POLL_SECONDS = 0.1
+# A launcher for several nodes asks for their number and the first one's name: here this machine is all of them, at a
+# port that torchrun chooses.
+_ALONE = {"NNODES": "1", "HEAD": "localhost", "PORT": "0"}
 
 
 def run_script(
@@ -33,7 +36,7 @@ def run_script(
         process = subprocess.Popen(
             ["bash", str(folder / LAUNCHER), *arguments],
             cwd=folder,
-            env={**os.environ, **environment, "NPROC": str(processes), "PATH": path, "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, **environment, **_ALONE, "NPROC": str(processes), "PATH": path, "PYTHONUNBUFFERED": "1"},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
