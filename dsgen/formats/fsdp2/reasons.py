@@ -25,7 +25,7 @@ def reasons(order: Order) -> Iterator[Reason]:
         )
     if plan.precision != "fp32":
         yield Reason("MixedPrecisionPolicy.param_dtype", plan.precision, "compute; shards and the step stay in fp32")
-        yield Reason("MixedPrecisionPolicy.reduce_dtype", "fp32", "gradients of many ranks are summed in fp32")
+        yield Reason("MixedPrecisionPolicy.reduce_dtype", "fp32", "gradients of ranks and micro-batches add up in fp32")
     if plan.precision == "fp16":
         yield Reason("GradScaler", True, "small gradients would vanish in fp16 without a scale")
     if plan.offload_parameters == "cpu":
