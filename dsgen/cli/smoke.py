@@ -3,18 +3,24 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from dsgen.errors import InputError, Problem, ProblemsError, RefusedError
 from dsgen.smoke.values import Case, Failure, Options, Report, Run
+
+_MOST_PROCESSES = 1024
+_MOST_STEPS = 1_000_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of ``dsgen smoke``."""
     defaults = Options()
     parser.add_argument("inputs", nargs="+", metavar="CONFIG|SPEC|DIR", help="ds_config.json, spec.yaml or a folder")
-    parser.add_argument("--processes", type=_count, metavar="N", help="one per GPU, two on a CPU")
-    parser.add_argument("--steps", type=_count, default=defaults.steps, metavar="N", help="default %(default)s")
+    parser.add_argument("--processes", type=_count(_MOST_PROCESSES), metavar="N", help="one per GPU, two on a CPU")
+    parser.add_argument(
+        "--steps", type=_count(_MOST_STEPS), default=defaults.steps, metavar="N", help="default %(default)s"
+    )
     parser.add_argument(
         "--timeout",
         type=_seconds,
@@ -95,15 +101,22 @@ def _say(line: str) -> None:
     print(f"dsgen: {line}", file=sys.stderr, flush=True)
 
 
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
-    return value
+def _count(most: int) -> Callable[[str], int]:
+    """A whole number from 1; more than ``most`` is a slip, which nobody could take back once they run."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or len(text) > len(str(most)) or not 1 <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to {most}")
+        return int(text)
+
+    return read
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is no time limit")
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
     return value

@@ -39,9 +39,12 @@ def read_config(path: Path) -> tuple[dict[str, Any], bool]:
 def read_text(path: Path, name: str) -> str:
     """The text of a file; what is no text, or far too much of it, is an InputError."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError.at(f"{path.stat().st_size} bytes are too many for such a file", Place(name))
-        return path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            # Asked of what was read, not of the size: a device has none, and no end.
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise InputError.at(f"more than {_MOST_BYTES} bytes are too many for such a file", Place(name))
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError.at(f"not UTF-8 text (byte {error.start})", Place(name)) from None
     except OSError as error:

@@ -97,11 +97,32 @@ def test_a_spec_that_does_not_fit_is_a_refused_run(tmp_path: Path, capsys: pytes
     assert report["runs"][0]["error"]["reason"]
 
 
-@pytest.mark.parametrize("flag", [("--steps", "0"), ("--timeout", "nan"), ("--timeout", "0"), ("--processes", "x")])
-def test_bad_flags(flag: tuple[str, str]) -> None:
-    with pytest.raises(SystemExit) as end:
+BAD_FLAGS = {
+    ("--steps", "0"): "'0' is no whole number from 1 to 1000000",
+    ("--steps", "1.5"): "'1.5' is no whole number",
+    ("--steps", "9" * 5000): "is no whole number from 1",
+    ("--processes", "x"): "'x' is no whole number from 1 to 1024",
+    ("--processes", "100000"): "'100000' is no whole number from 1 to 1024",
+    ("--processes", "-2"): "argument --processes",
+    ("--timeout", "nan"): "'nan' is no number of seconds above 0",
+    ("--timeout", "soon"): "'soon' is no number of seconds above 0",
+    ("--timeout", "0"): "'0' is no number of seconds above 0",
+    ("--timeout", "1e400"): "'1e400' is no number of seconds above 0",
+}
+
+
+@pytest.mark.parametrize(("flag", "said"), BAD_FLAGS.items(), ids=lambda value: str(value)[:30])
+def test_bad_flags(flag: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
         main(["smoke", "x.json", *flag])
-    assert end.value.code == 2
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_device_without_end_is_no_config(tmp_path: Path) -> None:
+    (tmp_path / "x.json").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="bytes are too many for such a file"):
+        read_case(str(tmp_path / "x.json"))
 
 
 @pytest.mark.parametrize("library", ["torch", "deepspeed"])
