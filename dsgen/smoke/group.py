@@ -49,7 +49,7 @@ def run_group(
         {
             "jobs": jobs,
             "device": machine.device,
-            "deepspeed": any("deepspeed" in (job["kind"], job.get("subject")) for job in jobs),
+            "deepspeed": any("config" in job for job in jobs),
             "rendezvous": str(folder / name / "rendezvous"),
             "timeout": options.timeout,
         },

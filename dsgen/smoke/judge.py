@@ -54,10 +54,27 @@ def _check(finished: Sequence[Event], steps: Sequence[Step], adapted: Adapted) -
     learns = any(step.learning_rate for step in steps) and first["skipped_steps"] < len(steps)
     if learns and first["master_weights"] and float(first["moved"]) == 0:
         return "failed", Failure(reason="no weight has moved, although the learning rate is not zero")
+    shared = _same_data(finished)
+    if shared:
+        return "failed", shared
     sums = [float(event["weights_sum"]) for event in finished]
     if not _shards_the_model(adapted) and not all(math.isclose(total, sums[0], rel_tol=1e-6) for total in sums):
         return "failed", Failure(reason=f"the ranks end with different weights (their sums: {sums})")
     return "ran", None
+
+
+def _same_data(finished: Sequence[Event]) -> Failure | None:
+    """Ranks that draw the same sequences do the same work twice; a worker that runs the code's own loader tells."""
+    for rank, event in enumerate(finished):
+        for step, window in enumerate(event.get("windows", ())):
+            if any(window == other["windows"][step] for other in finished[:rank]):
+                return Failure(
+                    reason=f"rank {rank} trains on the same sequences as a rank before it in step {step + 1}: "
+                    "no DistributedSampler, or the same part of the data for every rank",
+                    rank=rank,
+                    step=step + 1,
+                )
+    return None
 
 
 def _shards_the_model(adapted: Adapted) -> bool:

@@ -5,11 +5,13 @@ the outside (data, number of steps, where to save) is given to it by exchanging 
 """
 
 import argparse
+import hashlib
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from dsgen.workers.modules import load_from_folder
 from dsgen.workers.rank import Rank
 
 _SAVE_NEVER = 10**9
+_SCALER = 3  # accumulate(model, window, device, scaler), the last one for fp16 only
 # Names that the folder's train.py has, and that are exchanged here.
 _NAMES = ("train", "accumulate", "shard", "windows", "dataset", "save")
 
@@ -29,10 +32,12 @@ class Seen:
     units: list[dict[str, Any]] = field(default_factory=list)
     """Arguments of each fully_shard call."""
     losses: list[Any] = field(default_factory=list)
-    norms: list[float | None] = field(default_factory=list)
+    norms: list[float] = field(default_factory=list)
     rates: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     optimizer: Any = None
+    windows: list[str] = field(default_factory=list)
+    """What each step has trained on, as a short text that is equal for equal data."""
 
 
 class Folder:
@@ -72,8 +77,8 @@ class Folder:
             if parameter.requires_grad or frozen_too
         }
 
-    def run(self, window: Callable[[int], Any], steps: int, seed: int, output: Path) -> None:
-        """The folder's training, ``window(step)`` being this rank's micro-batches."""
+    def run(self, steps: int, seed: int, output: Path, window: Callable[[int], Any] | None = None) -> None:
+        """The folder's training; ``window(step)`` are this rank's micro-batches, None for those of its own loader."""
         options = argparse.Namespace(
             size="tiny",
             steps=steps,
@@ -85,11 +90,19 @@ class Folder:
             log_every=_SAVE_NEVER,
             seed=seed,
         )
-        self._exchange(window)
+        self._exchange()
+        if window is None:
+            own = self.train.windows
+            # Processes of its own for so little data would take longer than all of the rest.
+            self.train.windows = lambda *given, **named: own(*given, **{**named, "num_workers": 0})
+        else:
+            given_window = window  # for the lambda, in which None is ruled out
+            self.train.dataset = lambda *_: None
+            self.train.windows = lambda *_, **__: (given_window(step) for step in count())
         with self._watched_clipping(), self._watched_optimizer():
             self.train.train(options, self._rank.torch_device)
 
-    def _exchange(self, window: Callable[[int], Any]) -> None:
+    def _exchange(self) -> None:
         train, seen, events = self.train, self.seen, self._rank.events
         sharding: Any = self.sharding
         shard, accumulate, fully_shard = train.shard, train.accumulate, sharding.fully_shard
@@ -118,26 +131,27 @@ class Folder:
                 self.before_first_step()
             events.enter("forward and backward", step + 1)
             self.before_step()
+            seen.windows.append(_digest(given[1]))
             seen.seconds.append(time.monotonic())
-            seen.norms.append(None)
-            total, count = accumulate(*given)
-            seen.losses.append(total.detach().double() / float(count))
+            seen.norms.append(0.0)
+            total, targets = accumulate(*given)
+            # Before anything clips; gradients that a scaler has multiplied are divided again.
+            seen.norms[-1] = self._norm() / (given[3].get_scale() if len(given) > _SCALER else 1.0)
+            seen.losses.append(total.detach().double() / float(targets))
             events.enter("optimizer step", step + 1)
-            return total, count
-
-        def windows(*_given: Any, **_options: Any) -> Iterator[Any]:
-            step = 0
-            while True:
-                yield window(step)
-                step += 1
+            return total, targets
 
         sharding.fully_shard, train.shard, train.accumulate = watched_unit, watched_shard, watched_accumulate
-        train.dataset, train.windows = (lambda *_: None), windows
         train.save = lambda *_: torch.distributed.barrier()
+
+    def _norm(self) -> float:
+        """Of the whole gradient; clipping at infinity changes nothing."""
+        clip = self._rank.torch.nn.utils.clip_grad.clip_grad_norm_
+        return float(full(clip(self.seen.model.parameters(), float("inf"))))
 
     @contextmanager
     def _watched_clipping(self) -> Iterator[None]:
-        """The norm is what the code's own clipping says."""
+        """Where the code clips with torch's function, the norm is what that has come to."""
         torch, seen = self._rank.torch, self.seen
         clip = torch.nn.utils.clip_grad_norm_
 
@@ -156,14 +170,11 @@ class Folder:
     def _watched_optimizer(self) -> Iterator[None]:
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-        torch, seen = self._rank.torch, self.seen
+        seen = self.seen
 
         def before(optimizer: Any, *_rest: Any) -> None:
             seen.optimizer = optimizer
             seen.rates.append(float(optimizer.param_groups[0]["lr"]))
-            if seen.norms[-1] is None:  # nothing clips: the gradient is still as it was
-                gradients = [p.grad for p in seen.model.parameters() if p.grad is not None]
-                seen.norms[-1] = float(full(torch.nn.utils.get_total_norm(gradients)))
 
         def after(*_given: Any) -> None:
             seen.seconds[-1] = time.monotonic() - seen.seconds[-1]
@@ -179,6 +190,13 @@ class Folder:
 def full(value: Any) -> Any:
     """A DTensor's whole value; anything else as it is."""
     return value.full_tensor() if hasattr(value, "full_tensor") else value
+
+
+def _digest(window: Any) -> str:
+    summary = hashlib.sha256()
+    for tokens, _ in window:
+        summary.update(tokens.cpu().numpy().tobytes())
+    return summary.hexdigest()
 
 
 def _sharded(parameter: Any) -> bool:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from dsgen.workers import peak
-from dsgen.workers.batches import batch, targets_of
 from dsgen.workers.fsdp2_folder import Folder
 from dsgen.workers.rank import Json, Rank
 from dsgen.workers.report import movement, number
@@ -19,15 +18,8 @@ def run(rank: Rank, job: Json) -> dict[str, Any]:
     folder = Folder(rank, job["folder"])
     before: dict[str, Any] = {}
     folder.before_first_step = lambda: before.update(folder.weights())
-    micro_batch, accumulation = job["micro_batch"], job["accumulation"]
-
-    def window(_step: int) -> Any:
-        tokens = [
-            batch(torch, folder.sizes, micro_batch, rank.rank, micro, job["seed"]) for micro in range(accumulation)
-        ]
-        return [(t, targets_of(torch, t, uneven=False)) for t in tokens]
-
-    folder.run(window, job["steps"], job["seed"], Path(job["folder"]) / "checkpoints")
+    folder.train.MICRO_BATCH, folder.train.ACCUMULATION = job["micro_batch"], job["accumulation"]
+    folder.run(job["steps"], job["seed"], Path(job["folder"]) / "checkpoints")
     events.enter("read the weights")
     after, seen = folder.weights(), folder.seen
     means = torch.stack(seen.losses)
@@ -47,6 +39,7 @@ def run(rank: Rank, job: Json) -> dict[str, Any]:
         "seconds": time.monotonic() - start,
         "parameters": sum(tensor.numel() for tensor in before.values()),
         "skipped_steps": 0,
+        "windows": seen.windows,
         **movement(torch, before, after),
         **peak.measure(torch, rank.device),
     }

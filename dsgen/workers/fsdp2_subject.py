@@ -35,7 +35,7 @@ def observe(rank: Rank, trial: "Trial") -> Observed:
 
         folder.before_first_step = settle
         folder.before_step = collectives.next_step
-        folder.run(trial.micro_batches, job["steps"], job["seed"], Path(job["folder"]) / "checkpoints")
+        folder.run(job["steps"], job["seed"], Path(job["folder"]) / "checkpoints", trial.micro_batches)
     rank.events.enter("read the weights")
     means = torch.stack(folder.seen.losses)
     torch.distributed.all_reduce(means)
@@ -62,7 +62,9 @@ def _prepare(torch: Any, folder: Folder, job: Any, stack: ExitStack) -> None:
     if job["precision"] == "fp32" and hasattr(folder.sharding, "MixedPrecisionPolicy"):
         from torch.distributed.fsdp import MixedPrecisionPolicy
 
-        stack.enter_context(exchanged(folder.sharding, MixedPrecisionPolicy=lambda **_: MixedPrecisionPolicy()))
+        # Not the policy without types: weights that are frozen may be kept in bf16.
+        fp32 = MixedPrecisionPolicy(param_dtype=torch.float32, reduce_dtype=torch.float32)
+        stack.enter_context(exchanged(folder.sharding, MixedPrecisionPolicy=lambda **_: fp32))
     if job["optimizer"] is not None:
         kind, arguments = getattr(torch.optim, job["optimizer"]["type"]), job["optimizer"]["params"]
         names = ("AdamW", "Adam", "SGD")

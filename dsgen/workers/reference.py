@@ -92,18 +92,27 @@ class Reference:
                 total += float(loss.detach())
                 _add(inner, [self._as_summed(parameter.grad) for parameter in computing])
                 self._computing.zero_grad()
-            _add(sums, inner)
+            _add(sums, [self._between(gradient) for gradient in inner])
         for master, gradient in zip(own, sums, strict=True):
             master.grad = None if gradient is None else gradient.float()
         return total
 
     def _parts(self, window: Window) -> Window:
-        if self._sums == "bf16 each step":
+        if self._sums.endswith("each step"):
             return [list(step) for step in zip(*window, strict=True)]
         return window
 
     def _as_summed(self, gradient: Any) -> Any:
-        return gradient.float() if gradient is not None and self._sums == "fp32" else gradient
+        inner_in_fp32 = self._sums in ("fp32", "fp32 on ranks")
+        return gradient.float() if gradient is not None and inner_in_fp32 else gradient
+
+    def _between(self, gradient: Any) -> Any:
+        """A sum of the inner kind as one of the outer: over the ranks in bf16, or over the micro-steps in fp32."""
+        if gradient is None:
+            return None
+        if self._sums == "fp32 on ranks":
+            return gradient.bfloat16()
+        return gradient.float() if self._sums == "fp32 each step" else gradient
 
     def _loss(self, tokens: Any, targets: Any) -> Any:
         """Cross-entropy summed over the targets, in fp32."""

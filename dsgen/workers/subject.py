@@ -1,7 +1,7 @@
 """What is seen of training code under trial."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +10,9 @@ from typing import Any
 class Observed:
     """One training, as its own code did it."""
 
-    losses: list[float]
+    losses: Sequence[float]
     """Mean over ranks and micro-batches, per step."""
-    norms: list[float | None]
+    norms: Sequence[float | None]
     """Of the gradient before clipping, per step, as the code itself has it."""
     after: Mapping[str, Any]
     """Trained weights in full after the last step, by their plain names."""

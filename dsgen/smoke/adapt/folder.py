@@ -10,8 +10,8 @@ from dsgen.smoke.adapt.batch import ACCUMULATION, MICRO_BATCH
 from dsgen.smoke.values import Change
 
 _PRECISIONS = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16"}
-_LARGE = 5_000_000  # code is smaller; checkpoints and data are not copied
-_NOT_CODE = ("checkpoints", "__pycache__", ".git", ".venv", "venv", "node_modules")
+_LARGE = 5_000_000
+_CODE = ("*.py", "*.json", "launch/*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +52,16 @@ def _constant(source: str, name: str) -> int:
 
 
 def copy_of(source: Path | Mapping[str, str], to: Path) -> Path:
-    """The folder's code in a place of this run, so that nothing is written where the user has it."""
+    """The folder's code in a place of this run, so that nothing is written where the user has it.
+
+    Only the files that build writes: those on top and the launchers. A folder may hold data, checkpoints, or, as
+    the folder for temporary files does, this very run.
+    """
     if isinstance(source, Path):
-        shutil.copytree(source, to, ignore=_not_code)
+        for path in (path for pattern in _CODE for path in source.glob(pattern) if _is_code(path)):
+            copy = to / path.relative_to(source)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
         return to
     for name, text in source.items():
         path = to / name
@@ -63,9 +70,5 @@ def copy_of(source: Path | Mapping[str, str], to: Path) -> Path:
     return to
 
 
-def _not_code(folder: str, names: list[str]) -> list[str]:
-    return [name for name in names if name in _NOT_CODE or _is_large(Path(folder, name))]
-
-
-def _is_large(path: Path) -> bool:
-    return not path.exists() or (path.is_file() and path.stat().st_size > _LARGE)
+def _is_code(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size <= _LARGE

@@ -74,3 +74,8 @@ def fsdp2(
     yield Expected("all-gathers of weights", ("all_gather",), "count", gathers, gathers)
     yield Expected("reduce-scatters of gradients", ("reduce_scatter",), "count", reductions, reductions)
     yield Expected("all-reduces of gradients", ("all_reduce",), "count", all_reduces, all_reduces)
+
+
+def ddp(*, buckets: int) -> Iterator[Expected]:
+    """DDP's reducer: one all-reduce per bucket of gradients, in the micro-batch without no_sync."""
+    yield Expected("all-reduces of gradients", ("all_reduce",), "count", buckets, buckets)

@@ -10,7 +10,7 @@ MICRO_BATCH = 2
 _FP32 = Change(
     key="mp_policy",
     before="bf16 or fp16",
-    after="MixedPrecisionPolicy()",
+    after="param_dtype fp32, reduce_dtype fp32",
     why="equality is proven in fp32, where rounding hides nothing",
 )
 _SGD = (

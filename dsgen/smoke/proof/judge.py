@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dsgen.smoke.proof.expected_collectives import Expected, deepspeed, fsdp2
+from dsgen.smoke.proof.expected_collectives import Expected, ddp, deepspeed, fsdp2
 from dsgen.smoke.proof.mistakes import probable_mistake
 from dsgen.smoke.proof.tolerances import TOLERANCES
 from dsgen.smoke.proof.values import Check, Equality, Trial
@@ -103,6 +103,8 @@ def expected_of(trial: Trial, figures: Figures) -> list[Expected]:
     if layout.get("format") == "fsdp2":
         keys = ("units", "replicated", "reduce_each")
         return list(fsdp2(accumulation=trial.accumulation, **{key: layout[key] for key in keys}))
+    if layout.get("format") == "ddp":
+        return list(ddp(buckets=layout["buckets"]))
     return []
 
 

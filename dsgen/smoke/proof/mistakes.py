@@ -17,10 +17,15 @@ def probable_mistake(trial: Trial, figures: Mapping[str, Any], checks: Sequence[
     by_factor = _factor(trial, figures, processes) if "first gradient norm" in failed else None
     if by_factor:
         return by_factor
+    if figures["norms"][0] == 0:
+        return "no gradient reaches the optimizer: it is never reduced, because the gate for it never opens"
     if _standing_still(figures):
         return "no weight moves: the optimizer was made before sharding, and holds parameters that nobody uses"
     if _first_loss_differs(checks, figures):
-        return "the first losses differ: the ranks start from other weights, or see other data than they should"
+        return (
+            "the first losses differ: the ranks start from other weights, see other data than they should, or change "
+            "the weights within a step"
+        )
     if "first gradient norm" in failed:
         return (
             "the first losses agree and the gradient does not: it misses micro-batches or ranks (a step or a sync in "
@@ -35,7 +40,8 @@ def probable_mistake(trial: Trial, figures: Mapping[str, Any], checks: Sequence[
 
 def _factor(trial: Trial, figures: Mapping[str, Any], processes: int) -> str | None:
     """Gradients that are too large or too small by a number that means something."""
-    ratio = figures["norms"][0] / figures["plain_norms"][0]
+    norm, plain = figures["norms"][0], figures["plain_norms"][0]
+    ratio = norm / plain if plain else 0.0
     steps = trial.accumulation
     meanings = {
         float(steps): "the loss is not divided by the accumulation steps",
@@ -47,8 +53,8 @@ def _factor(trial: Trial, figures: Mapping[str, Any], processes: int) -> str | N
     meant = [text for factor, text in meanings.items() if factor != 1 and math.isclose(ratio, factor, rel_tol=_NEAR)]
     if not meant:
         return None
-    times = f"{ratio - 1:.3g} times too large" if ratio > 1 else f"{1 / ratio:.3g} times too small"
-    return f"the gradient norm is {times}: {', or '.join(dict.fromkeys(meant))}"
+    times = f"{ratio:.3g} times" if ratio > 1 else f"one {1 / ratio:.3g}th of"
+    return f"the gradient norm is {times} what it should be: {', or '.join(dict.fromkeys(meant))}"
 
 
 def _standing_still(figures: Mapping[str, Any]) -> bool:
