@@ -7,6 +7,7 @@ Each key of ``schemas/deepspeed.schema.json`` is plain JSON Schema plus one ``x-
 ``renamed_to``, ``instead``  the key that took its place; what to write, in words
 ``alias_of``              the other spelling of the same key; both at once are refused
 ``defaults``, ``keywords``   by the first version of each: the default; schema keywords that differ (null: absent)
+``by_stage``              by ZeRO stage: the default where the file gives none
 ``stages``                ZeRO stages at which it acts; elsewhere it is accepted and does nothing
 ``feature``               that nothing is done there matters: people count on it
 ``auto``                  loaders that fill "auto" in; others leave the word

@@ -1,0 +1,38 @@
+"""A config that the user names, for commands that say what stands in it rather than what is wrong."""
+
+from typing import TYPE_CHECKING
+
+from dsgen.errors import InputError, Place
+from dsgen.lint.config_file import ConfigFile, read_config
+from dsgen.lint.files import Source, sources
+
+if TYPE_CHECKING:  # it brings the whole spec along
+    from dsgen.target import Loader
+
+
+def read_named(path: str, loaded_by: "Loader | None") -> ConfigFile:
+    """The DeepSpeed config at a path, or on standard input.
+
+    Raises:
+        InputError: it cannot be read, or is none.
+    """
+    found = [source for source in sources([path]) if source.kind.name == "deepspeed"]
+    if len(found) != 1:
+        raise InputError.at("is not one DeepSpeed config", Place(path), help="name one JSON file")
+    return read_source(found[0], loaded_by)
+
+
+def read_source(source: Source, loaded_by: "Loader | None") -> ConfigFile:
+    """The config of one file.
+
+    Raises:
+        InputError: it cannot be read, or holds no object.
+    """
+    file = read_config(source.data, loaded_by)
+    problem = file.document.problem
+    if problem is not None:
+        line, column = file.document.lines.place(problem.start)
+        raise InputError.at(str(problem), Place(source.name, line, column), help=problem.help)
+    if not file.is_read:
+        raise InputError.at("holds no object", Place(source.name), help='write {"train_batch_size": ...}')
+    return file
