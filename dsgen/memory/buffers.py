@@ -34,7 +34,8 @@ def buffers(setting: Setting) -> Buffers:
       optimizer offloaded, one more buffer of the largest tensor (temp_grad_buffer_for_gpu_offload).
     - Stage 1 adding up in fp32: buckets and copy are of g, and the copy is sent in the compute type, c min(R, T); the
       gradients stay views of the buckets until the step has begun (_clear_param_grad_only, free_grad_in_param_list).
-    - BF16_Optimizer has no buckets; its one flat gradient is sent in the compute type, c T (engine.py:allreduce_bucket).
+    - BF16_Optimizer has no buckets; its one flat gradient is sent in the compute type, c T
+      (engine.py:allreduce_bucket).
     - Stage 3: c R always, once (zero/stage3.py:_setup_for_real_optimizer); the reduce-scatter
       interleaves the bucket in a copy, c min(R, T) (comm/coalesced_collectives.py).
     """

@@ -43,6 +43,7 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
         "gradients": whole,
         "gathered_parameters": gathered.at_loss,
         "activations": sum(layer.kept for layer in layers) + outside,
+        "temporaries": dequantized(setting, setting.shapes.outside),
     }
     behind = (always | parts for parts in _backward(setting, layers, whole, gathered))
     gradients = 0 if setting.offloads_parameters else w * shard
@@ -115,7 +116,7 @@ def _backward(setting: Setting, layers: list[LayerActivations], whole: int, gath
             "gradients": max(whole, ceil(reduced)) + head + c * units[index],
             "gathered_parameters": gathered.at_block(index),
             "activations": kept + (len(layers) - index) * held + layers[index].extra,
-            "temporaries": dequantized(setting),
+            "temporaries": dequantized(setting, setting.shapes.blocks[index].tensors),
         }
         kept -= 0 if held else layers[index].kept
         yield {

@@ -4,7 +4,7 @@ Symbols: T trained parameters, w bytes of one trained weight, its gradient and e
 o states per parameter (Adam 2), c bytes of a compute element.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dsgen.memory import frozen
 from dsgen.memory.activations.checkpointed import LayerActivations, activations
@@ -13,6 +13,7 @@ from dsgen.memory.logits import around_the_blocks, logits
 from dsgen.memory.parts import Parts, largest, moment
 from dsgen.memory.plain.step import step_temporaries
 from dsgen.memory.setting import FP32, Setting
+from dsgen.shapes.values import Tensor
 
 
 def moments(setting: Setting) -> tuple[Moment, ...]:
@@ -39,6 +40,7 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
         "gradients": resident,
         "gathered_parameters": _casts(setting),
         "activations": sum(layer.kept for layer in layers) + outside,
+        "temporaries": dequantized(setting, setting.shapes.outside),
     }
     behind = (always | parts for parts in _backward(setting, layers, resident))
     step: Parts = always | {"gradients": gradients, "temporaries": step_temporaries(setting, trainable)}
@@ -69,7 +71,7 @@ def _backward(setting: Setting, layers: list[LayerActivations], resident: int) -
         yield {
             "gradients": max(resident, w * computed),
             "activations": kept + layers[index].extra,
-            "temporaries": dequantized(setting),
+            "temporaries": dequantized(setting, block.tensors),
         }
         kept -= layers[index].kept
 
@@ -77,7 +79,11 @@ def _backward(setting: Setting, layers: list[LayerActivations], resident: int) -
 _EMBEDDING = "embed_tokens.weight"
 
 
-def dequantized(setting: Setting) -> int:
-    """One quantised matrix is rebuilt in the compute type while it is used: the largest, c each."""
-    sizes = [t.numel for block in setting.shapes.blocks[:1] for t in block.tensors if frozen.quantized(setting, t)]
-    return setting.width * max(sizes, default=0)
+def dequantized(setting: Setting, tensors: Iterable[Tensor]) -> int:
+    """One quantised matrix is rebuilt while it is used: the largest of ``tensors``, c each (bitsandbytes
+    functional.py:dequantize_4bit). litgpt, which quantises the output head too, holds 4 + c, as if it were rebuilt in
+    fp32 and cast. That is measured, not derived: of eleven public runs in two sources nine ask for 4.2 to 8.3 bytes of
+    each element of the head, in either source about 6; the other two, with the smallest heads, for more.
+    """
+    width = setting.width + (FP32 if setting.training.code.library == "litgpt" and setting.mixed else 0)
+    return width * max((tensor.numel for tensor in tensors if frozen.quantized(setting, tensor)), default=0)
