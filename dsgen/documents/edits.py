@@ -5,7 +5,7 @@ An edit is (start, end, new text) in offsets of the original text; edits of one 
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from dsgen.documents.document import Document, Member, Node, Path
@@ -25,10 +25,10 @@ def apply(text: str, edits: Collection[TextEdit]) -> str:
     return text
 
 
-def replace(document: Document, path: Path, value: Any) -> list[TextEdit]:
+def replace(document: Document, path: Path, value: Any, write: Callable[[Any], str] = json.dumps) -> list[TextEdit]:
     """Writes another value where one stands."""
     node = document.node(path)
-    return [(node.start, node.end, json.dumps(value))] if node else []
+    return [(node.start, node.end, write(value))] if node else []
 
 
 def rename(document: Document, path: Path, key: str) -> list[TextEdit]:

@@ -1,7 +1,8 @@
-"""A DeepSpeed config file as rules see it: values by path. Places and edits are for the runner."""
+"""A DeepSpeed config as rules see it: values by path. Places and edits are for the runner."""
 
+import json
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dsgen.documents import edits as edit
 from dsgen.documents.document import Document, DocumentError, Path, Range, Span
@@ -17,11 +18,18 @@ if TYPE_CHECKING:
     from dsgen.target import Loader
 
 
+Dialect = Literal["json", "yaml", "python"]
+"""json: plain JSON or HJSON, by who loads it. The others reach DeepSpeed as a dict: what their readers keep counts."""
+
+
 class ConfigFile:
     """What stands in the file, or why it could not be read."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, *, dialect: Dialect = "json", prefix: Path = ()) -> None:
         self.document = document
+        self.dialect = dialect
+        self.prefix = prefix
+        """Where the config stands in the file: keys down to it. Paths in rules start at the config."""
         self.memo: dict[Any, Any] = {}
         """Work that several rules share."""
 
@@ -85,8 +93,10 @@ class ConfigFile:
                 return (node.start, node.end) if where or not node.members else (node.start, node.start + 1)
             where, on = where[:-1], "key"
 
-    def fix(self, change: Change) -> Fix:
-        """The edits of a change."""
+    def fix(self, change: Change) -> Fix | None:
+        """The edits of a change; None where a dialect has another layout than theirs."""
+        if self.dialect != "json" and not all(step.action in ("replace", "rename") for step in change.steps):
+            return None
         spans = [span for step in _merged(change.steps) for span in self._edits(step)]
         lines = self.document.lines
         return Fix(
@@ -98,7 +108,8 @@ class ConfigFile:
         if step.action == "remove":
             return edit.remove(self.document, tuple(parent), step.value or [str(key)])
         if step.action == "replace":
-            return edit.replace(self.document, step.path, step.value)
+            write = repr if self.dialect == "python" else json.dumps
+            return edit.replace(self.document, step.path, step.value, write)
         if step.action == "rename":
             return edit.rename(self.document, step.path, step.value)
         return edit.insert(self.document, tuple(parent), str(key), step.value)

@@ -1,12 +1,12 @@
 """Kinds of files that can be linted: how they are told apart and read. A kind's rules lie in ``rules/<kind>/``."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
-from dsgen.documents.document import Range
+from dsgen.documents.document import Path, Range
 from dsgen.documents.source import MAX_BYTES
 from dsgen.lint.finding import Fix
 from dsgen.lint.ignores import Ignore
@@ -28,8 +28,12 @@ class Readable(Protocol):
     def locate(self, where: Any, on: On = "value") -> Range:
         """Lines and columns of what a mark points at."""
 
-    def fix(self, change: Change) -> Fix:
-        """The edits of a change."""
+    @property
+    def prefix(self) -> Path:
+        """What stands before every path in it."""
+
+    def fix(self, change: Change) -> Fix | None:
+        """The edits of a change; None where it cannot be made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +50,23 @@ class Kind:
     """Larger files are not read."""
     encoding: Callable[[bytes], str] = lambda _: "utf-8"
     """The encoding in which a file that could be read is edited."""
+    further: str | None = None
+    """``module:function`` with (Readable) -> DeepSpeed configs that the file holds besides."""
 
     def read(self, data: bytes, target: LintTarget, name: str) -> Readable:
         """Reads one file; by its name what lies beside it can be found."""
-        module, _, function = self.reader.partition(":")
-        file: Readable = getattr(import_module(module), function)(data, target, name)
+        file: Readable = _function(self.reader)(data, target, name)
         return file
+
+    def further_configs(self, file: Readable) -> Sequence[Readable]:
+        """DeepSpeed configs that the file holds besides what it is itself."""
+        found: Sequence[Readable] = _function(self.further)(file) if self.further else ()
+        return found
+
+
+def _function(name: str) -> Any:
+    module, _, function = name.partition(":")
+    return getattr(import_module(module), function)
 
 
 # Keys that a DeepSpeed config has at its top level, and those of files that hold such a config inside.
@@ -93,6 +108,19 @@ def _is_training_code(text: str) -> bool:
     return bool(_TRAINING_LIBRARY.search(text)) and bool(_TRAINING.search(text))
 
 
+def _is_yaml_config(text: str) -> bool:
+    if not _OUR_KEY.search(text):
+        return False
+    from dsgen.documents.document import DocumentError
+    from dsgen.documents.yaml_text import read_yaml
+    from dsgen.lint.yaml_file import configs_in
+
+    try:
+        return any(configs_in(text, read_yaml(text)))
+    except DocumentError:
+        return False
+
+
 def _python_encoding(data: bytes) -> str:
     import io
     from tokenize import detect_encoding  # late: only files that are fixed need it
@@ -102,12 +130,20 @@ def _python_encoding(data: bytes) -> str:
 
 KINDS = (
     Kind("deepspeed", (".json", ".hjson"), _is_deepspeed, "dsgen.lint.config_file:read_file"),
+    Kind(
+        "deepspeed",
+        (".yaml", ".yml"),
+        _is_yaml_config,
+        "dsgen.lint.yaml_file:read_yaml_file",
+        256 << 10,
+        further="dsgen.lint.yaml_file:further_configs",
+    ),
     Kind("python", (".py",), _is_training_code, "dsgen.lint.python.read:read_python", 4 << 20, _python_encoding),
 )
 
 
 # Files of other kinds, for which there are no rules (yet).
-_OTHERS = (".yaml", ".yml", ".toml", ".ini", ".sh")
+_OTHERS = (".toml", ".ini", ".sh")
 
 
 def kind_of(name: str) -> Kind | None:

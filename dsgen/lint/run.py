@@ -15,7 +15,11 @@ def lint_bytes(name: str, data: bytes, kind: Kind, target: LintTarget) -> list[F
     """Every finding in one file that no comment hides, in the order of its text."""
     file = kind.read(data, target, name)
     rules = rules_for(kind.name)
-    found = {_key(finding): finding for rule in rules if not rule.last for finding in _run(rule, name, file, target)}
+    checks = [(rule, file) for rule in rules]
+    checks += [(rule, config) for config in kind.further_configs(file) for rule in rules_for("deepspeed")]
+    found = {
+        _key(finding): finding for rule, part in checks if not rule.last for finding in _run(rule, name, part, target)
+    }
     # Each comment is asked about each finding: it notes which ones it hides.
     shown = [f for f in found.values() if not [ignore for ignore in file.ignores if ignore.hides(f)]]
     shown += [finding for rule in rules if rule.last for finding in _run(rule, name, file, target)]
@@ -38,14 +42,14 @@ def _finding(rule: Rule, mark: Mark, name: str, file: Readable) -> Finding:
         severity=mark.severity,
         message=mark.message,
         help=mark.help,
-        path=_path(mark.where),
+        path=_path(file, mark.where),
         related=tuple(Related(file.locate(where, "key"), message) for where, message in mark.related),
         fix=file.fix(mark.fix) if mark.fix else None,
     )
 
 
-def _path(where: object) -> Path | None:
-    return where if isinstance(where, tuple) else None
+def _path(file: Readable, where: object) -> Path | None:
+    return (*file.prefix, *where) if isinstance(where, tuple) else None
 
 
 def _key(finding: Finding) -> tuple[object, ...]:

@@ -32,8 +32,9 @@ def duplicate_key(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """
     for duplicate in file.document.duplicates():
         again, first = duplicate.last, duplicate.first
-        strict = target.loaded_by not in ("transformers", "accelerate")
-        lot = "DeepSpeed raises at it" if strict else f"{target.loaded_by} takes the last one without a word"
+        strict = target.loaded_by not in ("transformers", "accelerate") and file.dialect == "json"
+        reader = {"yaml": "YAML", "python": "Python"}.get(file.dialect, target.loaded_by)
+        lot = "DeepSpeed raises at it" if strict else f"{reader} takes the last one without a word"
         yield (error if strict else warning)(
             Span(again.key_start, again.key_end),
             f"{again.key!r} stands twice: {lot}",

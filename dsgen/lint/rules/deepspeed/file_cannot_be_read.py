@@ -43,11 +43,13 @@ def file_cannot_be_read(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """
     problem = file.document.problem
     if problem is None:
-        if not file.is_read:
+        # YAML that holds no config is somebody else's file.
+        if not file.is_read and file.dialect == "json":
             yield error((), "the config is no object: DeepSpeed wants keys and values in braces")
         return
     help = problem.help
-    if target.loaded_by in ("transformers", "accelerate") and _is_hjson(file.document.text):
+    by_json = file.dialect == "json" and target.loaded_by in ("transformers", "accelerate")
+    if by_json and _is_hjson(file.document.text):
         help = f"DeepSpeed itself reads this (HJSON), but {target.loaded_by} loads the file as plain JSON"
     yield error((), problem.message, help=help)
 

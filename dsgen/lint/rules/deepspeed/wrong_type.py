@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.mark import Mark
@@ -27,4 +28,14 @@ def wrong_type(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     {"train_batch_size": 8, "gradient_clipping": 1, "zero_optimization": {"stage": 3, "sub_group_size": 1e9}}
     ```
     """
-    yield from slips(file, target, "wrong-type")
+    for mark in slips(file, target, "wrong-type"):
+        yield _as_yaml(mark, file) if file.dialect == "yaml" else mark
+
+
+def _as_yaml(mark: Mark, file: ConfigFile) -> Mark:
+    node = file.document.node(mark.where)
+    if node is None or not isinstance(node.value, str) or file.document.text[node.start] in "\"'":
+        return mark
+    # YAML 1.1 (PyYAML): a float has a point and, in its exponent, a sign.
+    message = mark.message.replace("text in quotes", "text to YAML, which reads an exponent only as in 2.0e+8")
+    return replace(mark, message=message, help=mark.help and mark.help.replace(" without quotes", ""))
