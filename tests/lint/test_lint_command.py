@@ -132,6 +132,7 @@ def test_a_folder_is_searched_for_what_looks_like_ours(tmp_path: Path, capsys: p
         "deep/er/b.json": '{"zero_optimization": {"stage": 9}',
         "c.hjson": "fp16: {}\ntrain_batch_size: 0",
     }
+    ours["f.yaml"] = "zero_optimization: {stage: 9}"
     ours["one_line.json"] = '{"fp16": {"enabled": 3}, "gradient_clipping": "1", "train_batch_size": 1}'
     others = {
         "package.json": '{"name": "x"}',
@@ -141,7 +142,7 @@ def test_a_folder_is_searched_for_what_looks_like_ours(tmp_path: Path, capsys: p
         "accelerate.json": '{"compute_environment": "LOCAL_MACHINE", "train_batch_size": 0}',
         "node_modules/d.json": BROKEN,
         ".git/e.json": BROKEN,
-        "f.yaml": "zero_optimization: {stage: 9}",
+        "f.toml": "zero_optimization = 9",
         "binary.json": "\x00\x01",
     }
     for name, text in (ours | others).items():

@@ -1,13 +1,11 @@
 from collections.abc import Iterator
 
-from dsgen.legality.gradient_sums import too_many
 from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.effective import is_on, stage, whole
 from dsgen.lint.mark import Mark, warning
 from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
-_MANY = too_many("bf16")
 # Before, stage 2 takes grad_accum_dtype fp32 and adds in bf16 all the same (stage_1_and_2.py:get_all_grad_tensors).
 _STAGE_2_SINCE = "0.19.8"
 _FP32 = ("fp32", "float32", "float", "torch.float32")  # deepspeed/runtime/config.py:DtypeEnum
@@ -42,7 +40,11 @@ def many_gradients_added_in_bf16(file: ConfigFile, target: LintTarget) -> Iterat
     """
     steps = whole(file.get("gradient_accumulation_steps"))
     level = stage(file, target)
-    if steps is None or steps < _MANY or not is_on(file, "bf16", target) or level not in (1, 2, 3):
+    if steps is None or not is_on(file, "bf16", target) or level not in (1, 2, 3):
+        return
+    from dsgen.legality.gradient_sums import too_many  # late: it brings the plan along, for few files
+
+    if steps < too_many("bf16"):
         return
     heeded = level != 2 or target.since(_STAGE_2_SINCE)
     said = file.get("data_types", "grad_accum_dtype")
