@@ -29,6 +29,12 @@ class Gpu:
     source: str = ""
 
     @property
+    def cuda(self) -> float | None:
+        """CUDA compute capability; None where unknown or of another vendor (gfx942)."""
+        text = self.compute_capability or ""
+        return float(text) if text.replace(".", "", 1).isdecimal() else None
+
+    @property
     def has_bf16(self) -> bool:
         return self.bf16_tflops is not None
 

@@ -200,4 +200,4 @@ def _since_2025_04(run: Run) -> bool:
     if dated:
         return int(dated[0]) >= _COMPILED_LOSS
     gpu = find_gpu(run.texts["gpu"])
-    return gpu is not None and float(gpu.compute_capability or 0) >= 10
+    return gpu is not None and (gpu.cuda or 0) >= 10

@@ -52,6 +52,13 @@ def test_nf4_weights_take_half_a_byte_and_their_scales(tmp_path: Path) -> None:
     assert allocated(tmp_path, **cells) > weights
 
 
+@pytest.mark.parametrize("gpu", ["MI300X", "H100", "B200", "Gaudi2"])
+@pytest.mark.parametrize("framework", ["torchtitan", "Megatron-LM", "HF Trainer"])
+def test_any_card_is_asked_for_its_generation(tmp_path: Path, gpu: str, framework: str) -> None:
+    cells = {"gpu": gpu, "framework": framework, "compile": "yes", "sharding": "ddp"}
+    assert predict(tmp_path, **cells).skipped is None
+
+
 @pytest.mark.parametrize(
     ("cells", "reason"),
     [

@@ -41,9 +41,8 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
     gathered = Gathered(setting)
     turn: Parts = always | {
         "gradients": whole,
-        "gathered_parameters": gathered.at_loss,
+        "gathered_parameters": gathered.at_loss + dequantized(setting, setting.shapes.outside),
         "activations": sum(layer.kept for layer in layers) + outside,
-        "temporaries": dequantized(setting, setting.shapes.outside),
     }
     behind = (always | parts for parts in _backward(setting, layers, whole, gathered))
     gradients = 0 if setting.offloads_parameters else w * shard
@@ -107,6 +106,7 @@ def _backward(setting: Setting, layers: list[LayerActivations], whole: int, gath
     """
     w, shards, c = frozen.trained_width(setting), setting.shards, setting.width
     *units, root = _with_gradient(setting)
+    blocks = setting.shapes.blocks
     head = c * max((t.numel for t in setting.shapes.outside if t.trainable), default=0)
     kept = sum(layer.kept for layer in layers)
     held = _held_inputs(setting, layers)
@@ -114,9 +114,8 @@ def _backward(setting: Setting, layers: list[LayerActivations], whole: int, gath
     for index in range(len(layers) - 1, -1, -1):
         yield {
             "gradients": max(whole, ceil(reduced)) + head + c * units[index],
-            "gathered_parameters": gathered.at_block(index),
+            "gathered_parameters": gathered.at_block(index) + dequantized(setting, blocks[index].tensors),
             "activations": kept + (len(layers) - index) * held + layers[index].extra,
-            "temporaries": dequantized(setting, setting.shapes.blocks[index].tensors),
         }
         kept -= 0 if held else layers[index].kept
         yield {

@@ -6,6 +6,7 @@ parallel ranks, c bytes of a compute element.
 
 from math import ceil
 
+from dsgen.facts.constants import constant
 from dsgen.memory.ledger import Moment
 from dsgen.memory.megatron.activations import Kept, kept
 from dsgen.memory.megatron.stage import Stage, padded_vocab, stages
@@ -32,6 +33,7 @@ def _moments(setting: Setting, stage: Stage) -> tuple[Moment, ...]:
     always: Parts = {
         "parameters": c * stage.parameters,
         "gradients": FP32 * stage.parameters,
+        "buffers": _workspace(setting),
         "master_weights": FP32 * shard if setting.mixed else 0,
         "optimizer_states": FP32 * setting.optimizer.kept(setting.training.optimizer.momentum) * shard,
     }
@@ -47,3 +49,13 @@ def _moments(setting: Setting, stage: Stage) -> tuple[Moment, ...]:
         largest("backward", turn, always | {"activations": activations + each.transient}),
         moment("optimizer step", always),
     )
+
+
+def _workspace(setting: Setting) -> int:
+    """Transformer Engine's workspace for cuBLAS, beside torch's."""
+    hopper = (setting.hardware.gpu.cuda or 0) >= _HOPPER
+    return int(constant("te_workspace_hopper" if hopper else "te_workspace"))
+
+
+_HOPPER = 9.0
+"""Compute capability."""

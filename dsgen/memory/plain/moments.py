@@ -38,9 +38,8 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
     resident = gradients if setting.plan.accumulation > 1 else 0
     turn: Parts = always | {
         "gradients": resident,
-        "gathered_parameters": _casts(setting),
+        "gathered_parameters": _casts(setting) + dequantized(setting, setting.shapes.outside),
         "activations": sum(layer.kept for layer in layers) + outside,
-        "temporaries": dequantized(setting, setting.shapes.outside),
     }
     behind = (always | parts for parts in _backward(setting, layers, resident))
     step: Parts = always | {"gradients": gradients, "temporaries": step_temporaries(setting, trainable)}
@@ -71,7 +70,7 @@ def _backward(setting: Setting, layers: list[LayerActivations], resident: int) -
         yield {
             "gradients": max(resident, w * computed),
             "activations": kept + layers[index].extra,
-            "temporaries": dequantized(setting, block.tensors),
+            "gathered_parameters": dequantized(setting, block.tensors),
         }
         kept -= layers[index].kept
 
