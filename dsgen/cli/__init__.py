@@ -30,7 +30,10 @@ COMMANDS = {
 def _parser(command: str | None) -> argparse.ArgumentParser:
     # No abbreviated flags: a script that says --form must not break when --formula comes along.
     parser = argparse.ArgumentParser(
-        prog="dsgen", description="Plan, write and smoke-run DeepSpeed configs.", allow_abbrev=False
+        prog="dsgen",
+        description="Decides how to train a model on given GPUs, writes that for DeepSpeed or FSDP2, runs it for a few "
+        "steps, and finds mistakes in what exists already.",
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"dsgen {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -9,12 +9,18 @@ from dsgen.memory.ledger import Fit, Overflow
 from dsgen.plan import Plan
 from dsgen.planner.values import Candidate, Rejected
 from dsgen.spec.values import KeyPath
+from dsgen.target import Format
 from dsgen.units import format_bytes
 
 _PLACES = {
     "host": "host memory of a node",
     "nvme": "NVMe of a node",
     "disk": "disk",
+}
+
+_FSDP2_STAGES = {
+    2: "parameters gathered until the backward pass",
+    3: "parameters sharded",
 }
 
 
@@ -45,15 +51,17 @@ class NothingFitsError(RefusedError):
         self.rejected = rejected
 
 
-def plan_name(plan: Plan) -> str:
+def plan_name(plan: Plan, format: Format = "deepspeed") -> str:
     """The levers of a plan in a few words: "ZeRO-2, full checkpointing, optimizer on cpu, micro-batch 4 x 8"."""
     kind = plan.checkpointing
-    words = [stage_name(plan), *([] if kind.kind == "none" else [f"{kind} checkpointing"]), *offload_words(plan)]
-    return ", ".join([*words, batch_words(plan)])
+    checkpointing = [] if kind.kind == "none" else [f"{kind} checkpointing"]
+    return ", ".join([stage_name(plan, format), *checkpointing, *offload_words(plan), batch_words(plan)])
 
 
-def stage_name(plan: Plan) -> str:
-    """ZeRO-1, 2, 3; stage 0 by what it is: plain data parallelism, or a single GPU."""
+def stage_name(plan: Plan, format: Format = "deepspeed") -> str:
+    """ZeRO-1, 2, 3; stage 0 by what it is: plain data parallelism, or a single GPU; FSDP2 by what it does."""
+    if format == "fsdp2" and plan.zero_stage in _FSDP2_STAGES:
+        return f"FSDP2, {_FSDP2_STAGES[plan.zero_stage]} (ZeRO-{plan.zero_stage})"
     if plan.zero_stage:
         return f"ZeRO-{plan.zero_stage}"
     return "DDP (ZeRO-0)" if plan.world_size > 1 else "one GPU (ZeRO-0)"

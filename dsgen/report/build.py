@@ -14,14 +14,23 @@ def build_text(written: Written, paths: Sequence[Path], *, explain: bool) -> str
     flags = [item for item in written.not_carried if item.pass_as.startswith("--")]
     others = [item for item in written.not_carried if item not in flags]
     if flags:
-        lines += ["", f"The config needs these arguments beside it{done}:", f"  {' '.join(item.pass_as for item in flags)}"]
+        lines += [
+            "",
+            f"The config needs these arguments beside it{done}:",
+            f"  {' '.join(item.pass_as for item in flags)}",
+        ]
     if others:
-        lines += ["", f"The config can't say this; say it where it belongs{done}:"]
+        lines += ["", f"{_subject(written)} can't say this; say it where it belongs{done}:"]
         for item in others:
             lines += [f"  {item.key} {_short(item.value)}: {item.why}", f"    {item.pass_as}"]
     if explain:
         lines += ["", *explanation(written)]
     return "".join(f"{line}\n" for line in lines).lstrip("\n")
+
+
+def _subject(written: Written) -> str:
+    main = next(iter(written.files))
+    return "The config" if main.endswith(".json") else main
 
 
 def explanation(written: Written) -> list[str]:

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from dsgen.memory.ledger import PARTS, Ledger
-from dsgen.plan import Plan
-from dsgen.planner.refusal import plan_name
+from dsgen.planner.refusal import plan_name, stage_name
 from dsgen.planner.values import Candidate
 from dsgen.report.plan_view import BASIS, PlanView
 from dsgen.report.refused import refused_lines
@@ -21,7 +20,7 @@ def print_plan(view: PlanView, console: "Console") -> None:
     _line(console, _subject(view))
     _line(console, _verdict(view), style="bold green" if view.shown.fit.fits else "bold red")
     _heading(console, "Plan")
-    for name, value in _settings(view.shown.plan, view.inputs.sequence_length):
+    for name, value in _settings(view):
         _line(console, f"  {name:<16}{value}")
     _heading(console, "Memory of the fullest GPU, GiB")
     console.print(_ledger_table(view.shown.ledger))
@@ -51,14 +50,19 @@ def _verdict(view: PlanView) -> str:
         f"{format_bytes(device.peak)} expected, {format_bytes(device.low)} to {format_bytes(device.high)}, of "
         f"{format_bytes(view.inputs.hardware.memory_budget)} budget"
     )
+    name = plan_name(shown.plan, view.inputs.target.format)
     if not shown.fit.fits:
-        return f"does not fit; closest is {plan_name(shown.plan)}: {figures}"
-    return f"fits{', tightly' if shown.fit.tight else ''}: {plan_name(shown.plan)}: {figures}"
+        return f"does not fit; closest is {name}: {figures}"
+    return f"fits{', tightly' if shown.fit.tight else ''}: {name}: {figures}"
 
 
-def _settings(plan: Plan, sequence_length: int) -> Iterable[tuple[str, str]]:
+def _settings(view: PlanView) -> Iterable[tuple[str, str]]:
+    plan, sequence_length = view.shown.plan, view.inputs.sequence_length
     tokens = format_count(plan.global_batch * sequence_length)
-    yield "ZeRO stage", str(plan.zero_stage)
+    if view.inputs.target.format == "fsdp2":
+        yield "layout", stage_name(plan, "fsdp2")
+    else:
+        yield "ZeRO stage", str(plan.zero_stage)
     sums = f", gradients add up in {plan.gradient_precision}" if plan.sums_apart else ""
     yield "precision", f"{plan.precision}{sums}"
     yield "checkpointing", str(plan.checkpointing)

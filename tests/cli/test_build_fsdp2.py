@@ -42,6 +42,12 @@ def test_target_says_the_same_as_to(spec: Path) -> None:
     compile(asked.stdout, "sharding.py", "exec")
 
 
+def test_the_code_is_not_called_a_config(spec: Path) -> None:
+    ran = dsgen("build", spec, "--to", "fsdp2", "-o", "sharding.py", cwd=spec.parent)
+    assert "\nsharding.py can't say this; say it where it belongs:\n" in ran.stdout
+    assert "config can't" not in ran.stdout
+
+
 def test_an_unknown_format_is_named(spec: Path) -> None:
     ran = dsgen("build", spec, "--to", "fsdp3", cwd=spec.parent)
     assert ran.returncode == 2

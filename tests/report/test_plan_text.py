@@ -24,6 +24,22 @@ def test_answer_first() -> None:
     assert lines[1].startswith("fits")
 
 
+@pytest.mark.parametrize(
+    ("stage", "layout"),
+    [
+        (2, "FSDP2, parameters gathered until the backward pass (ZeRO-2)"),
+        (3, "FSDP2, parameters sharded (ZeRO-3)"),
+    ],
+)
+def test_fsdp2_is_called_by_its_name(stage: int, layout: str) -> None:
+    """A bare ZeRO-2 would be DeepSpeed's, which shards no parameters."""
+    text = text_of(view(format="fsdp2", zero_stage=stage))
+    assert re.match(rf"fits(, tightly)?: {re.escape(layout)}, ", text.splitlines()[1])
+    assert re.search(rf"^  layout +{re.escape(layout)}$", text, re.MULTILINE)
+    assert "ZeRO stage   " not in text
+    assert "FSDP2" not in text_of(view(zero_stage=stage))
+
+
 def test_ledger_by_part_and_moment() -> None:
     shown = view()
     text = text_of(shown)
