@@ -25,11 +25,11 @@ Dialect = Literal["json", "yaml", "python"]
 class ConfigFile:
     """What stands in the file, or why it could not be read."""
 
-    def __init__(self, document: Document, *, dialect: Dialect = "json", prefix: Path = ()) -> None:
+    def __init__(self, document: Document, *, dialect: Dialect = "json", prefix: Path | None = ()) -> None:
         self.document = document
         self.dialect = dialect
         self.prefix = prefix
-        """Where the config stands in the file: keys down to it. Paths in rules start at the config."""
+        """Where the config stands in the file: keys down to it. Paths in rules start at the config; None in code."""
         self.memo: dict[Any, Any] = {}
         """Work that several rules share."""
 

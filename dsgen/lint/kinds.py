@@ -29,11 +29,21 @@ class Readable(Protocol):
         """Lines and columns of what a mark points at."""
 
     @property
-    def prefix(self) -> Path:
-        """What stands before every path in it."""
+    def prefix(self) -> Path | None:
+        """Keys that stand before every path in it; None where paths mean nothing to people."""
 
     def fix(self, change: Change) -> Fix | None:
         """The edits of a change; None where it cannot be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A DeepSpeed config that a file holds besides what it is itself."""
+
+    config: Readable
+    target: LintTarget
+    left_open: Readable | None = None
+    """The config with what nobody can tell left open, where ``config`` lacks it; only what both have is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +61,16 @@ class Kind:
     encoding: Callable[[bytes], str] = lambda _: "utf-8"
     """The encoding in which a file that could be read is edited."""
     further: str | None = None
-    """``module:function`` with (Readable) -> DeepSpeed configs that the file holds besides."""
+    """``module:function`` with (Readable, target) -> what the file holds besides."""
 
     def read(self, data: bytes, target: LintTarget, name: str) -> Readable:
         """Reads one file; by its name what lies beside it can be found."""
         file: Readable = _function(self.reader)(data, target, name)
         return file
 
-    def further_configs(self, file: Readable) -> Sequence[Readable]:
+    def further_configs(self, file: Readable, target: LintTarget) -> Sequence[Held]:
         """DeepSpeed configs that the file holds besides what it is itself."""
-        found: Sequence[Readable] = _function(self.further)(file) if self.further else ()
+        found: Sequence[Held] = _function(self.further)(file, target) if self.further else ()
         return found
 
 
@@ -138,7 +148,15 @@ KINDS = (
         256 << 10,
         further="dsgen.lint.yaml_file:further_configs",
     ),
-    Kind("python", (".py",), _is_training_code, "dsgen.lint.python.read:read_python", 4 << 20, _python_encoding),
+    Kind(
+        "python",
+        (".py",),
+        _is_training_code,
+        "dsgen.lint.python.read:read_python",
+        4 << 20,
+        _python_encoding,
+        further="dsgen.lint.python.dicts:configs_in_code",
+    ),
 )
 
 

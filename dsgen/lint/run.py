@@ -1,11 +1,12 @@
 """Runs the rules over files: bytes to findings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from dsgen.documents.document import Path
 from dsgen.lint import versions
 from dsgen.lint.finding import Finding, Related
-from dsgen.lint.kinds import Kind, Readable
+from dsgen.lint.kinds import Held, Kind, Readable
 from dsgen.lint.mark import Mark
 from dsgen.lint.rule import Rule, rules_for
 from dsgen.lint.target import LintTarget
@@ -15,15 +16,29 @@ def lint_bytes(name: str, data: bytes, kind: Kind, target: LintTarget) -> list[F
     """Every finding in one file that no comment hides, in the order of its text."""
     file = kind.read(data, target, name)
     rules = rules_for(kind.name)
-    checks = [(rule, file) for rule in rules]
-    checks += [(rule, config) for config in kind.further_configs(file) for rule in rules_for("deepspeed")]
-    found = {
-        _key(finding): finding for rule, part in checks if not rule.last for finding in _run(rule, name, part, target)
-    }
+    found = _unique(finding for rule in rules if not rule.last for finding in _run(rule, name, file, target))
+    for held in kind.further_configs(file, target):
+        found |= _unique(_in_held(held, name))
     # Each comment is asked about each finding: it notes which ones it hides.
     shown = [f for f in found.values() if not [ignore for ignore in file.ignores if ignore.hides(f)]]
     shown += [finding for rule in rules if rule.last for finding in _run(rule, name, file, target)]
     return sorted(shown, key=lambda finding: (finding.range, finding.code))
+
+
+def _unique(findings: Iterable[Finding]) -> dict[object, Finding]:
+    return {_key(finding): finding for finding in findings}
+
+
+def _in_held(held: Held, name: str) -> Iterator[Finding]:
+    """The findings in a config within another file, less those that hang on what is unknown there."""
+    rules = [rule for rule in rules_for("deepspeed") if not rule.last]
+    found = [finding for rule in rules for finding in _run(rule, name, held.config, held.target)]
+    if held.left_open is None:
+        yield from found
+        return
+    anyone = replace(held.target, loaded_by=None)
+    certain = {(finding.code, finding.range) for rule in rules for finding in _run(rule, name, held.left_open, anyone)}
+    yield from (finding for finding in found if (finding.code, finding.range) in certain)
 
 
 def _run(rule: Rule, name: str, file: Readable, target: LintTarget) -> Iterator[Finding]:
@@ -49,7 +64,7 @@ def _finding(rule: Rule, mark: Mark, name: str, file: Readable) -> Finding:
 
 
 def _path(file: Readable, where: object) -> Path | None:
-    return (*file.prefix, *where) if isinstance(where, tuple) else None
+    return (*file.prefix, *where) if isinstance(where, tuple) and file.prefix is not None else None
 
 
 def _key(finding: Finding) -> tuple[object, ...]:

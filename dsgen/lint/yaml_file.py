@@ -6,6 +6,7 @@ from dsgen.documents.document import Document, DocumentError, Node, Path
 from dsgen.documents.source import decode
 from dsgen.documents.yaml_text import read_yaml
 from dsgen.lint.config_file import ConfigFile, read_config
+from dsgen.lint.kinds import Held
 from dsgen.lint.target import LintTarget
 
 SECTIONS = ("deepspeed", "deepspeed_config", "ds_config")
@@ -35,10 +36,12 @@ def read_yaml_file(data: bytes, target: LintTarget, _name: str = "") -> ConfigFi
         return ConfigFile(Document(text, problem=problem), dialect="yaml")
 
 
-def further_configs(file: ConfigFile) -> list[ConfigFile]:
+def further_configs(file: ConfigFile, target: LintTarget) -> list[Held]:
     """The configs in a file after the first one."""
+    if not file.is_read or file.dialect != "yaml":
+        return []
     text = file.document.text
-    return list(configs_in(text, read_yaml(text)))[1:] if file.is_read and file.dialect == "yaml" else []
+    return [Held(config, target) for config in list(configs_in(text, read_yaml(text)))[1:]]
 
 
 def configs_in(text: str, root: Node) -> Iterator[ConfigFile]:

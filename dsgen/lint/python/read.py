@@ -35,7 +35,7 @@ class Unreadable(Exception):  # noqa: N818 - it names what the text is
 class PythonFile:
     """The tree of a file, or why it could not be read."""
 
-    prefix: tuple[str | int, ...] = ()
+    prefix = None
 
     def __init__(
         self, text: str, tree: Tree | None, problem: Unreadable | None = None, folder: Path | None = None
