@@ -19,6 +19,7 @@ COMMANDS = {
     "build": "write the config (or a folder with script and launchers) of the decided plan",
     "smoke": "run a config for a few real steps",
     "lint": "find mistakes in DeepSpeed configs and in training code",
+    "upgrade": "show what another DeepSpeed version changes",
     "effective": "show a config as a DeepSpeed version acts on it",
     "schema": "print a plain JSON Schema for editors",
     "score": "hold predicted memory against measured runs",
