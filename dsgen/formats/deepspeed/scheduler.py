@@ -10,6 +10,10 @@ from dsgen.spec.values import Scheduler
 # DeepSpeed clamps warmup_num_steps to two (WarmupLR.__init__, WarmupCosineLR.__init__).
 SHORTEST_WARMUP = 2
 
+# The scheduler is stepped after the optimizer, and counts from -1: get_lr gives the least rate for -1 and, as
+# 0 / warmup_num_steps, again for 0. So the peak is reached one step later than the warm-up is long.
+_SLOW_START = "the first two optimizer steps run at rate 0"
+
 _TYPES = {"constant": "WarmupLR", "linear": "WarmupDecayLR", "cosine": "WarmupCosineLR"}
 
 
@@ -53,12 +57,16 @@ def scheduler(order: Order) -> Iterator[Reason]:
         "scheduler.params.warmup_num_steps",
         max(wanted.warmup_steps, SHORTEST_WARMUP),
         "--warmup_steps",
-        "the spec's warm-up" if wanted.warmup_steps >= SHORTEST_WARMUP else "DeepSpeed's shortest warm-up",
+        f"{_length(wanted)}; {_SLOW_START}",
     )
     yield Reason("scheduler.params.warmup_type", "linear", "DeepSpeed's default is a log curve")
     if wanted.type == "cosine":
         yield Reason("scheduler.params.warmup_min_ratio", 0, "the warm-up starts at 0")
         yield Reason("scheduler.params.cos_min_ratio", wanted.min_lr_ratio, "last rate divided by the peak")
+
+
+def _length(wanted: Scheduler) -> str:
+    return "the spec's warm-up" if wanted.warmup_steps >= SHORTEST_WARMUP else "DeepSpeed's shortest warm-up"
 
 
 def unsaid(order: Order) -> Iterator[NotCarried]:
@@ -72,7 +80,7 @@ def unsaid(order: Order) -> Iterator[NotCarried]:
             "training.scheduler.warmup_steps",
             wanted.warmup_steps,
             f"a scheduler of your own: {own}",
-            f"DeepSpeed warms up over at least {SHORTEST_WARMUP} steps, the first at rate 0",
+            f"DeepSpeed warms up over at least {SHORTEST_WARMUP} steps, and {_SLOW_START}",
         )
     if wanted.type == "linear" and wanted.min_lr_ratio:
         yield NotCarried(
