@@ -14,8 +14,8 @@ from dsgen.lint.mark import Mark, warning
 
 # Compiled where a file may hold such a comment: most do not.
 _IGNORE = r"\bdsgen:\s*ignore\b(?:\[([^\]\r\n]*)\])?"
-_COMMENT = r"(?:#|//)[^\r\n]*"
-_BLANK_OR_COMMENT = rf"[ \t]*(?:{_COMMENT})?"
+_COMMENT = r"(?:#|//)[^\r\n]*|/\*(?s:.*?)\*/"
+_BLANK_OR_COMMENT = rf"[ \t]*(?:{_COMMENT})?[ \t]*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,8 @@ def ignores(text: str, lines: Lines, comments: Iterable[Span]) -> tuple[Ignore, 
             names = tuple(name.strip() for name in (match[1] or "").split(",") if name.strip())
             start, end = (comment.start + at for at in match.span())
             line = lines.place(start)[0]
-            starts = lines.starts
-            if not text[starts[line - 1] : comment.start].strip():
-                line = _next(text, starts, line)
+            if re.fullmatch(_BLANK_OR_COMMENT, _line(text, lines, line)):
+                line = _next(text, lines, line)
             found.append(Ignore(Span(start, end), line, names))
     return tuple(found)
 
@@ -56,17 +55,19 @@ def may_hold_ignores(text: str) -> bool:
     return "dsgen:" in text
 
 
-def _next(text: str, starts: list[int], line: int) -> int:
+def _next(text: str, lines: Lines, line: int) -> int:
     """The first line below with anything but a comment."""
-    for below in range(line, len(starts)):
-        end = starts[below + 1] if below + 1 < len(starts) else len(text)
-        if not re.fullmatch(_BLANK_OR_COMMENT, text[starts[below] : end].rstrip("\r\n")):
-            return below + 1
-    return line
+    below = range(line + 1, len(lines.starts) + 1)
+    return next((one for one in below if not re.fullmatch(_BLANK_OR_COMMENT, _line(text, lines, one))), line)
+
+
+def _line(text: str, lines: Lines, number: int) -> str:
+    end = lines.starts[number] if number < len(lines.starts) else len(text)
+    return text[lines.starts[number - 1] : end].rstrip("\r\n")
 
 
 def comments_of(document: Document) -> Iterator[Span]:
-    """Comments to the end of a line: what starts like one and stands in no key or value."""
+    """Comments: what starts like one and stands in no key or value."""
     taken = sorted(_leaves(document.root)) if document.root else []
     at = 0
     for start, end in [*taken, (len(document.text), len(document.text))]:
