@@ -52,6 +52,7 @@ FLOORS: tuple[tuple[Room, ...], ...] = (
     (
         Room("units", ("dsgen.units",), "sizes, counts and numbers as people write them"),
         Room("data", ("dsgen.data",), "where schemas/ and templates/ lie"),
+        Room("signals", ("dsgen.signals",), "how a command that is told to end does so"),
     ),
     (
         Room("errors", ("dsgen.errors",), "what can go wrong, as values"),

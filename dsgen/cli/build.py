@@ -11,7 +11,7 @@ from dsgen.formats import format_names, writer
 from dsgen.formats.values import Written
 from dsgen.planner.buckets import bucket_reasons
 from dsgen.planner.job import Job, decide_spec
-from dsgen.smoke.session import end_on_signals
+from dsgen.signals import end_on_signals
 from dsgen.spec.read import read_spec
 from dsgen.spec.values import Spec
 

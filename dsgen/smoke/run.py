@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dsgen.errors import MissingToolError
+from dsgen.signals import end_on_signals
 from dsgen.smoke.group import Ended, environment_of, run_group
 from dsgen.smoke.jobs import Job, Prepared, prepare_case
 from dsgen.smoke.judge import verdict, why_it_ended
@@ -17,7 +18,6 @@ from dsgen.smoke.ops import extensions_folder, needed, prepare
 from dsgen.smoke.probe import probe
 from dsgen.smoke.proof.outcome import Finished, with_equality
 from dsgen.smoke.script import run_script
-from dsgen.smoke.session import end_on_signals
 from dsgen.smoke.values import Case, Failure, Machine, Options, Report, Run
 
 _CPU_PROCESSES = 2

@@ -6,12 +6,9 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
 _GRACE_SECONDS = 5.0
@@ -97,22 +94,3 @@ def _members(sessions: Sequence[int]) -> list[int]:
         if int(session) in sessions and state != "Z":
             found.append(int(path.parent.name))
     return found
-
-
-@contextlib.contextmanager
-def end_on_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP unwind the stack like Ctrl-C does, so that workers are stopped and folders removed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, _unwind) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _unwind(number: int, frame: FrameType | None) -> NoReturn:
-    del frame
-    raise SystemExit(128 + number)  # the shell's code for "ended by this signal"
