@@ -78,6 +78,22 @@ HOSTILE = {
         1,
         ("bf16",),
     ),
+    "tokens that no ranks can share": Hostile(
+        spec(rest="training: {sequence_length: 4096, global_tokens: 4096}"),
+        1,
+        ("spec.yaml:3:50", "is 1 x 4096", "32768"),
+    ),
+    "a fall without an end": Hostile(
+        spec(rest="training: {scheduler: {type: cosine, warmup_steps: 10}}"), 1, ("spec.yaml:3:23", "total_steps")
+    ),
+    "flash attention on a T4": Hostile(
+        spec(model="gpt2", hardware="{gpu: t4}", rest="training: {attention: flash}"),
+        1,
+        ("spec.yaml:3:23", "8.0 (Ampere)", "attention: sdpa"),
+    ),
+    "a version that nothing is written for": Hostile(
+        spec(rest="target: {versions: {deepspeed: 0.9.5}}"), 1, ("spec.yaml:3:32", "deepspeed 0.19 and newer")
+    ),
     "a wish that does not fit": Hostile(
         spec(hardware="{gpu: t4, gpus_per_node: 1, host_memory: 32GiB}", rest="want: {zero_stage: 0}"), 1, ("GiB",)
     ),
@@ -102,15 +118,14 @@ def test_build_refuses_and_leaves_nothing(case: Hostile, folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["spec.yaml"]
 
 
-@pytest.mark.parametrize("name", ["unknown model", "a wish that does not fit", "parameter offload at stage 1"])
-def test_plan_refuses_alike(name: str, folder: Path) -> None:
-    case = HOSTILE[name]
+@pytest.mark.parametrize("case", HOSTILE.values(), ids=HOSTILE.keys())
+def test_plan_refuses_alike(case: Hostile, folder: Path) -> None:
     (folder / "spec.yaml").write_text(case.spec, encoding="utf-8")
     ran = dsgen("plan", "spec.yaml", cwd=folder, timeout=60)
     assert ran.returncode == case.exit_code, ran.stderr
     assert ran.stderr.startswith("dsgen: ")
     for words in case.says:
-        assert words.lower() in (ran.stdout + ran.stderr).lower()
+        assert words.lower() in ran.stderr.lower()
 
 
 NAMES = {

@@ -9,6 +9,7 @@ from dsgen.legality import (
     rows_optimizer,
     rows_parallel,
     rows_precision,
+    rows_training,
 )
 from dsgen.legality.values import Row
 
@@ -20,5 +21,6 @@ TABLE: tuple[Row, ...] = (
     *rows_offload.ROWS,
     *rows_checkpointing.ROWS,
     *rows_optimizer.ROWS,
+    *rows_training.ROWS,
     *rows_fsdp2.ROWS,
 )

@@ -41,4 +41,4 @@ class Row:
     until: str | None = None
     """First version of the library without it."""
     fields: tuple[str, ...] = ()
-    """Fields of the plan that it is about, so that a message can point at what the user wrote."""
+    """Fields of the plan or of the training that it is about, so that a message can point at what the user wrote."""

@@ -31,11 +31,15 @@ def global_batch_of(training: Training, sequence_length: int, data_parallel: int
     """Sequences per optimizer step as asked for, in sequences or tokens; None where the spec leaves it open."""
     if training.global_tokens is None:
         return training.global_batch
-    if training.global_tokens % sequence_length:
+    if training.global_tokens % (sequence_length * data_parallel):
+        sequences, rest = divmod(training.global_tokens, sequence_length)
         lower, upper = _neighbours(training.global_tokens, sequence_length * data_parallel)
+        what = f"no whole number of sequences of {sequence_length} tokens"
+        if not rest:
+            what = f"{sequences} x {sequence_length}, which {data_parallel} data-parallel ranks can't share equally"
         raise WishError(
             ("training", "global_tokens"),
-            f"global_tokens {training.global_tokens} is no whole number of sequences of {sequence_length} tokens",
+            f"global_tokens {training.global_tokens} is {what}",
             help=f"the nearest that {data_parallel} data-parallel ranks can do are {_either(lower, upper)}",
         )
     return training.global_tokens // sequence_length

@@ -9,7 +9,7 @@ from dsgen.hardware import Hardware
 from dsgen.legality.values import Case
 from dsgen.plan import Buckets, Checkpointing, Plan, Swap
 from dsgen.shapes.resolve import shapes_of
-from dsgen.spec.values import HardwareSpec, Method, ModelSpec, Optimizer, Spec, Training
+from dsgen.spec.values import Attention, HardwareSpec, Method, ModelSpec, Optimizer, Scheduler, Spec, Training
 from dsgen.target import Target
 
 SHAPES = shapes_of(Spec(file="spec.yaml", model=ModelSpec(name="llama-2-7b"), hardware=HardwareSpec(gpu="t4")))
@@ -51,6 +51,8 @@ def case(
     method: Literal["full", "lora"] = "full",
     global_batch: int | None = None,
     factory: str | None = None,
+    attention: Attention = "sdpa",
+    scheduler: Scheduler | None = None,
     format: str = "deepspeed",
     loaded_by: str = "deepspeed",
     versions: Mapping[str, str] | None = None,
@@ -60,7 +62,13 @@ def case(
     return Case(
         plan=replace(PLAN, **plan),
         shapes=replace(SHAPES, factory=factory),
-        training=Training(optimizer=Optimizer(type=optimizer), global_batch=global_batch, method=Method(type=method)),
+        training=Training(
+            optimizer=Optimizer(type=optimizer),
+            global_batch=global_batch,
+            method=Method(type=method),
+            attention=attention,
+            scheduler=scheduler,
+        ),
         hardware=hardware(gpu, nvme_path=nvme_path),
         target=Target(format=format, loaded_by=loaded_by, versions=versions or {}),  # type: ignore[arg-type]
     )
@@ -75,6 +83,18 @@ ON_CPU = {"offload_optimizer": "cpu", "offload_parameters": "cpu"}
 
 # name of the row -> (forbidden, allowed)
 CASES: dict[str, tuple[Case, Case]] = {
+    "flash-attention-before-ampere": (
+        case(attention="flash", gpu="t4", precision="fp16"),
+        case(attention="flash", gpu="mi300x", precision="fp16"),
+    ),
+    "flash-attention-in-fp32": (
+        case(attention="flash", precision="fp32"),
+        case(attention="sdpa", precision="fp32"),
+    ),
+    "falling-schedule-without-an-end": (
+        case(scheduler=Scheduler(type="cosine")),
+        case(scheduler=Scheduler(type="constant", warmup_steps=5)),
+    ),
     "parameter-offload-below-stage-3": (
         case(zero_stage=2, offload_parameters="cpu"),
         case(zero_stage=3, offload_parameters="cpu"),

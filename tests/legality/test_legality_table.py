@@ -11,6 +11,7 @@ from dsgen.legality.optimizers import needs_untested_flag
 from dsgen.legality.table import TABLE
 from dsgen.legality.values import Row
 from dsgen.plan import Plan
+from dsgen.spec.values import Training
 
 
 def names(rows: list[Row]) -> list[str]:
@@ -36,7 +37,7 @@ def test_a_plain_plan_breaks_nothing(format: str) -> None:
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
 def test_row_is_well_formed(row: Row) -> None:
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", row.name)
-    assert set(row.fields) <= set(Plan.__slots__)
+    assert set(row.fields) <= {*Plan.__slots__, *Training.__slots__}
     assert row.library in libraries()
     sentence = explain(row, CASES[row.name][0].plan)
     assert "{" not in re.sub(r"\{(path: ...|every: n|format: deepspeed|format: fsdp2|type: full)\}", "", sentence)

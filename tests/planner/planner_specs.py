@@ -27,7 +27,7 @@ def spec(
         model=ModelSpec(name=model) if isinstance(model, str) else ModelSpec(sizes=model),
         hardware=HardwareSpec(gpu=gpu, gpus_per_node=gpus, nodes=nodes, host_memory=host_memory, nvme=nvme, disk=disk),
         memory_budget=budget,
-        training=Training(**({"sequence_length": 2048, "attention": "flash"} | training)),
+        training=Training(**({"sequence_length": 2048, "attention": "sdpa"} | training)),
         want=want or {},
         target=TargetSpec(loaded_by=loaded_by),
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from dsgen.errors import RefusedError
 from dsgen.formats.deepspeed.case import Order, filled
 from dsgen.formats.values import NotCarried, Reason
 from dsgen.spec.values import Scheduler
@@ -29,11 +28,6 @@ def scheduler(order: Order) -> Iterator[Reason]:
     if wanted is None:
         return
     falls = wanted.type != "constant"
-    if falls and wanted.total_steps is None and not order.by_trainer:
-        raise RefusedError.at(
-            f"a {wanted.type} schedule needs training.scheduler.total_steps: {_TYPES[wanted.type]} has no default",
-            help="write total_steps, the optimizer steps of the whole training",
-        )
     yield Reason("scheduler.type", _TYPES[wanted.type], f"{wanted.type} after a linear warm-up")
     if falls:
         yield filled(
