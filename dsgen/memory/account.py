@@ -42,9 +42,19 @@ def _device(setting: Setting) -> DeviceAccount:
     allocated = max(moment.total for moment in tensors) + framework.workspace()
     # The allocator keeps what the largest moment needed, so its slack is there at every moment.
     slack = framework.slack(allocated)
-    outside = framework.outside_allocator(setting) + framework.workspace() + slack
-    reserved = max(moment.total + cached(setting, moment) for moment in tensors) + framework.workspace()
-    whole = tuple(Moment(moment.name, {**moment.parts, "framework": outside}) for moment in tensors)
-    account = DeviceAccount(moments=whole, allocated=allocated, reserved=reserved, low=0, high=0)
+    outside = framework.outside_allocator(setting)
+    needed = allocated + slack
+    wanted = max(moment.total + cached(setting, moment) for moment in tensors) + framework.workspace()
+    # What it caches beyond the need is bounded by the card.
+    reserved = max(needed, min(wanted, setting.hardware.gpu.memory - outside))
+    no_tensor = outside + framework.workspace() + slack
+    account = DeviceAccount(
+        moments=tuple(Moment(moment.name, {**moment.parts, "framework": no_tensor}) for moment in tensors),
+        allocated=allocated,
+        reserved=reserved,
+        whole_gpu=reserved + outside,
+        low=0,
+        high=0,
+    )
     width = band(account.peak_moment.parts)
     return replace(account, low=account.peak - width, high=account.peak + width)

@@ -50,18 +50,21 @@ class DeviceAccount:
     """Bytes on one GPU, the fullest rank.
 
     ``framework`` in the moments holds what no tensor owns: CUDA context, NCCL and cuBLAS
-    workspaces, and what the caching allocator keeps beyond the allocated peak. So the peak
-    moment's total is the whole-GPU figure (as nvidia-smi shows it).
+    workspaces, and what the caching allocator can't give back when memory is short. So the peak
+    moment's total is what the GPU must have. Where the card has more, the allocator caches
+    more: ``reserved`` and ``whole_gpu`` are the figures that are seen then.
     """
 
     moments: tuple[Moment, ...]
     allocated: int
     """torch.cuda.max_memory_allocated: tensors only, at the largest moment."""
     reserved: int
-    """torch.cuda.max_memory_reserved."""
+    """torch.cuda.max_memory_reserved, as far as the card has room."""
+    whole_gpu: int
+    """What nvidia-smi shows: reserved, and what is outside the allocator; at least the peak."""
     low: int
     high: int
-    """Band of the whole-GPU figure."""
+    """Band of the peak."""
 
     @property
     def peak_moment(self) -> Moment:
@@ -70,8 +73,6 @@ class DeviceAccount:
     @property
     def peak(self) -> int:
         return self.peak_moment.total
-
-    whole_gpu = peak
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ from dsgen.errors import ProblemsError
 from dsgen.facts.constants import constant
 from dsgen.memory.account import account
 from dsgen.memory.band import band
-from dsgen.memory.framework import slack
 from dsgen.memory.ledger import DeviceAccount, Part
 from dsgen.score import component
 from dsgen.score.code import training_of
@@ -118,17 +117,14 @@ def estimate(run: Run) -> Estimate:
     training = training_of(run, shapes.architecture.gated)
     trained = with_method(shapes, training.method)
     device = account(plan, trained, training, run.counts["seq_len"], hardware, target).device
-    whole = device.peak + _context(run)
-    # What the allocator caches counts, as far as the card has room for it.
-    cached = device.reserved - device.allocated - slack(device.allocated)
-    in_use = max(whole, min(whole + cached, hardware.gpu.memory))
+    context = _context(run)
     return Estimate(
         figures={
             "allocated": _figure(device.allocated, _tensor_band(device)),
             "reserved": _figure(device.reserved, _tensor_band(device)),
-            "whole_gpu": _figure(in_use, (device.high - device.low) / 2 / device.peak),
+            "whole_gpu": _figure(device.whole_gpu + context, (device.high - device.low) / 2 / device.peak),
         },
-        fits=whole <= hardware.gpu.memory,
+        fits=device.peak + context <= hardware.gpu.memory,
     )
 
 

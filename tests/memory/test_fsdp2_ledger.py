@@ -180,3 +180,32 @@ def test_the_measured_run() -> None:
     print(f"measured {measured}, predicted {peak(found):.2f}, with held logits {peak(found) + held:.2f} GiB")  # noqa: T201
     assert peak(found) == pytest.approx(measured, rel=0.15)
     assert peak(found) + held == pytest.approx(measured, rel=0.08)
+
+
+@pytest.mark.parametrize("stage", [2, 3])
+@pytest.mark.parametrize("sequence", [512, 16384])
+def test_each_figure_contains_the_one_before(stage: int, sequence: int) -> None:
+    """nvidia-smi shows what the allocator holds and more, and the allocator holds what is allocated and more."""
+    device = ledger(s=sequence, zero_stage=stage).device
+    assert device.allocated < device.reserved < device.whole_gpu
+    assert device.peak <= device.whole_gpu
+
+
+def test_weights_outlast_all_backward_passes_but_the_last() -> None:
+    """Stage 2 gathers once a step. With 16 tokens the fullest moment is the root's reduction, for which 4 bytes an element
+    of embedding and head are needed: with one micro-batch the blocks are sharded by then, with two they are not."""
+
+    def gathered(accumulation: int) -> int:
+        found = ledger(
+            s=16,
+            zero_stage=2,
+            micro_batch=1,
+            accumulation=accumulation,
+            reduce_each_micro_batch=True,
+            checkpointing=Checkpointing("full"),
+        )
+        return found.device.peak_moment.parts.get("gathered_parameters", 0)
+
+    whole = shapes_of(LLAMA_3_8B, Training()).parameters
+    assert gathered(2) == 2 * whole
+    assert gathered(1) < 2 * whole

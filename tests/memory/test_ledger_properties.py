@@ -60,9 +60,9 @@ def test_parts_add_up(arch: Architecture, training: Training, changes: dict[str,
         assert moment.total == sum(moment.parts.values()) <= device.peak
         assert set(moment.parts) <= set(PARTS)
         assert all(isinstance(size, int) and size > 0 for size in moment.parts.values())
-    assert device.peak == device.peak_moment.total == device.whole_gpu
+    assert device.peak == device.peak_moment.total <= device.whole_gpu
     assert device.low < device.peak < device.high
-    assert device.allocated < device.reserved < device.peak
+    assert device.allocated < device.reserved < device.whole_gpu
     for place in (found.host_per_node, found.nvme_per_node, found.disk):
         assert all(isinstance(size, int) and size > 0 for size in place.values())
 

@@ -59,7 +59,9 @@ def climbed(budget: int, *, illegal_stage: int | None = None) -> Found:
         needed = size(plan)
         moment = Moment("backward", {"optimizer_states": needed})
         ledger = Ledger(
-            device=DeviceAccount(moments=(moment,), allocated=needed, reserved=needed, low=needed, high=needed),
+            device=DeviceAccount(
+                moments=(moment,), allocated=needed, reserved=needed, whole_gpu=needed, low=needed, high=needed
+            ),
             host_per_node={},
             nvme_per_node={},
             disk={},

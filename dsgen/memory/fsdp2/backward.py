@@ -60,6 +60,8 @@ def candidates(
         reduced += 0 if setting.offloads_parameters else FP32 * block.trainable_shard
     yield {
         "gradients": max(0 if whole else held, whole + reduced) + _reducing(setting, units.root),
+        # Of a micro-batch before the last, which reduces too where every one does.
+        "gathered_parameters": gathered.at_end if setting.plan.reduce_each_micro_batch else 0,
         "buffers": FP32 * units.root.trainable,
     }
 

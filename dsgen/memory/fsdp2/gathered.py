@@ -14,7 +14,8 @@ class Gathered:
     - Stage 3 (reshard_after_forward): one block, c w, and the output buffer of the gather that is ahead, c w. Where
       a block is about to be used these are its own buffer and parameters, or the neighbour's buffer
       (wait_for_unshard keeps the last result until the next is copied out): two blocks at any time.
-    - Stage 2: every block stays, c w, from its forward to its backward pass.
+    - Stage 2: every block stays, c w, from its forward to its backward pass; with several micro-batches, through the
+      backward passes of all but the last (set_reshard_after_backward).
     - Nothing is gathered from one rank, but parameters are copied into the compute type all the same (unshard with
       world_size 1); in fp32 these are copies too. The buffer of a gather is not made.
     - Offloaded: the fp32 shards of the unit that is gathered come to the GPU first, 4 bytes each.
@@ -22,6 +23,7 @@ class Gathered:
 
     def __init__(self, setting: Setting, units: Units) -> None:
         self._stays = setting.stage == 2
+        self._outlasts = self._stays and setting.plan.accumulation > 1
         self._largest = max((block.whole for block in units.blocks), default=0)
         self._c = setting.width
         self._buffers = 1 if setting.shards > 1 else 0
@@ -42,12 +44,19 @@ class Gathered:
     def at_block(self, index: int, whole: int) -> int:
         """While block ``index``, of ``whole`` elements, runs backwards."""
         if self._stays:
-            return self.root + self._upto[index]
+            return self.root + self._upto[-1 if self._outlasts else index]
         ahead = self._buffers * (self._largest if index else whole)
         return self.root + self._c * (whole + ahead) + self._offloaded
 
     def before(self, index: int) -> int:
         """When block ``index`` is sharded again: the root, and what the block before it has or waits for."""
+        if self._outlasts:
+            return self.at_loss
         if self._stays:
             return self.root + (self._upto[index - 1] if index else 0)
         return self.root + (self._c * self._buffers * self._largest if index else 0)
+
+    @property
+    def at_end(self) -> int:
+        """When the root is reduced: nothing, or everything where weights outlast the backward pass."""
+        return self.at_loss if self._outlasts else 0
