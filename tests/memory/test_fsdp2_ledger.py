@@ -192,8 +192,8 @@ def test_each_figure_contains_the_one_before(stage: int, sequence: int) -> None:
 
 
 def test_weights_outlast_all_backward_passes_but_the_last() -> None:
-    """Stage 2 gathers once a step. With 16 tokens the fullest moment is the root's reduction, for which 4 bytes an element
-    of embedding and head are needed: with one micro-batch the blocks are sharded by then, with two they are not."""
+    """Stage 2 gathers once a step. With 16 tokens the fullest moment is the root's reduction, for which embedding and
+    head take 4 bytes an element: with one micro-batch the blocks are sharded by then, with two they are not."""
 
     def gathered(accumulation: int) -> int:
         found = ledger(
