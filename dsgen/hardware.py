@@ -7,7 +7,7 @@ from dsgen.facts.constants import constant
 from dsgen.facts.gpus import Gpu, find_gpu, nearest_gpus
 from dsgen.facts.nodes import Node, find_node, nearest_nodes
 from dsgen.spec.values import GpuNumbers, NvmeSpec, Spec
-from dsgen.spec.words import listed, shown
+from dsgen.spec.words import dotted, listed, shown
 from dsgen.units import GIB, format_bytes
 
 
@@ -55,6 +55,7 @@ def hardware_of(spec: Spec) -> Hardware:
         notes.append("The spec names a GPU but not gpus_per_node: one GPU per node is assumed.")
     if isinstance(stated.gpu, GpuNumbers) and not gpu.has_bf16:
         notes.append("The GPU's numbers have no bf16_tflops: it is taken for a card without native bf16.")
+    notes += _unused(spec)
     budget, reason = _budget(spec, gpu)
     return Hardware(
         gpu=gpu,
@@ -71,6 +72,21 @@ def hardware_of(spec: Spec) -> Hardware:
         disk=stated.disk,
         notes=tuple(notes),
     )
+
+
+# What says how fast the machines are; nothing is timed yet.
+_SPEEDS = (
+    *(("hardware", "interconnect", key) for key in ("gbit_s", "rdma")),
+    *(("hardware", "gpu", key) for key in ("fp16_tflops", "fp32_tflops", "memory_bandwidth_gb_s", "link_gb_s")),
+)
+
+
+def _unused(spec: Spec) -> list[str]:
+    """Nothing that is written is ignored without a word."""
+    stated = [dotted(path) for path in _SPEEDS if path in spec.places]
+    if not stated:
+        return []
+    return [f"A plan is decided by memory alone: {listed(stated, last='and')} changed nothing of it."]
 
 
 def _node(spec: Spec, problems: list[Problem]) -> Node | None:

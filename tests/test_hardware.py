@@ -67,7 +67,7 @@ def test_a_gpu_by_its_numbers() -> None:
     gpu = found.gpu
     assert (gpu.memory, gpu.bf16_tflops, gpu.fp16_tflops, gpu.fp32_tflops) == (80 * GIB, 312.0, 300.0, 19.5)
     assert (gpu.memory_gb_s, gpu.link_gb_s, gpu.compute_capability) == (2039.0, 300.0, "8.0")
-    assert found.notes == ()
+    assert [note for note in found.notes if "bf16" in note] == []
 
 
 def test_a_gpu_without_bf16_figure_is_said_to_have_none() -> None:
@@ -142,3 +142,12 @@ def test_the_suggested_budget_is_one_that_is_taken() -> None:
     with pytest.raises(RefusedError, match=r"at most 74\.50GiB"):
         hardware("{gpu: {memory: 80GB}}", "memory_budget: 75GiB")
     assert hardware("{gpu: {memory: 80GB}}", "memory_budget: 74.50GiB").memory_budget < 80 * 10**9
+
+
+def test_speeds_that_nothing_uses_yet_are_said() -> None:
+    text = "model: gpt2\nhardware: {gpu: t4, gpus_per_node: 1, interconnect: {gbit_s: 400, rdma: true}}\n"
+    (said,) = hardware_of(spec_from_text(text)).notes
+    assert "hardware.interconnect.gbit_s and hardware.interconnect.rdma changed nothing" in said
+    text = "model: gpt2\nhardware: {gpu: {memory: 16GiB, bf16_tflops: 100, link_gb_s: 32}, gpus_per_node: 1}\n"
+    (said,) = hardware_of(spec_from_text(text)).notes
+    assert "hardware.gpu.link_gb_s changed nothing" in said
