@@ -158,16 +158,3 @@ def _line_of(error: Exception, name: str) -> Place:
             place = Place(file, frame.tb_lineno)
         frame = frame.tb_next
     return place
-
-
-def parsed_json(text: str) -> str | None:
-    """Why the text is not strict JSON; None where it is."""
-
-    def refuse(name: str) -> None:
-        raise ValueError(f"{name} is not JSON")
-
-    try:
-        json.loads(text, parse_constant=refuse)
-    except ValueError as error:
-        return str(error)
-    return None

@@ -8,6 +8,7 @@ from hostile import HOSTILE
 from written_plans import BUCKETS, config, hardware, written
 
 from dsgen.errors import RefusedError
+from dsgen.formats.deepspeed.write import no_json
 from dsgen.plan import Checkpointing, Swap
 from dsgen.spec.values import Method, Optimizer, Scheduler, Training
 
@@ -272,3 +273,12 @@ def test_the_text_is_the_same_each_time() -> None:
     texts = {written(zero_stage=3, folder=True).files["ds_config.json"] for _ in range(3)}
     assert len(texts) == 1
     assert texts.pop().endswith("}\n")
+
+
+@pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": 1,}', "{} // no", "", '{"a": Infinity}'])
+def test_what_is_no_json(text: str) -> None:
+    assert no_json(text) is not None
+
+
+def test_what_is_json() -> None:
+    assert no_json('{"a": 1e-05}') is None

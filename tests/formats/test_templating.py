@@ -9,7 +9,7 @@ import pytest
 from hostile import HOSTILE
 
 from dsgen.errors import InputError
-from dsgen.formats.templating import environment, parsed_json, render, to_identifier, to_json, to_python, to_text
+from dsgen.formats.templating import environment, render, to_identifier, to_json, to_python, to_text
 
 STRINGS = pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE.keys())
 
@@ -135,12 +135,3 @@ def test_a_template_in_another_encoding(tmp_path: Path) -> None:
     (tmp_path / "t.j2").write_bytes("caf\xe9".encode("latin-1"))
     with pytest.raises(InputError, match="UTF-8"):
         render("t.j2", {}, tmp_path)
-
-
-@pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": 1,}', "{} // no", "", '{"a": Infinity}'])
-def test_what_is_no_json(text: str) -> None:
-    assert parsed_json(text) is not None
-
-
-def test_what_is_json() -> None:
-    assert parsed_json('{"a": 1e-05}') is None

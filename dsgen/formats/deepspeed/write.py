@@ -1,5 +1,6 @@
 """A plan as a DeepSpeed config: one JSON file, or a folder that trains with it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields
 from itertools import chain
@@ -14,7 +15,7 @@ from dsgen.formats.deepspeed.optimizer import optimizer
 from dsgen.formats.deepspeed.precision import precision
 from dsgen.formats.deepspeed.scheduler import scheduler
 from dsgen.formats.deepspeed.zero import zero
-from dsgen.formats.templating import parsed_json, render
+from dsgen.formats.templating import render
 from dsgen.formats.values import Reason, Written
 from dsgen.hardware import Hardware
 from dsgen.legality.check import broken, explain
@@ -65,7 +66,20 @@ def write(
 def _config(reasons: list[Reason], templates: Path | None) -> str:
     config = nested(reasons)
     text = render(TEMPLATE, {"config": config}, templates)
-    problem = parsed_json(text)
+    problem = no_json(text)
     if problem is not None:
         raise InputError.at(f"the template yields no JSON: {problem}", Place(TEMPLATE))
     return text
+
+
+def no_json(text: str) -> str | None:
+    """Why the text is not strict JSON; None where it is."""
+
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is not JSON")
+
+    try:
+        json.loads(text, parse_constant=refuse)
+    except ValueError as error:
+        return str(error)
+    return None
