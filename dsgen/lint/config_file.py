@@ -68,11 +68,15 @@ class ConfigFile:
 
     # For the runner.
 
+    def path_of(self, where: object) -> Path | None:
+        """Keys from the top of the file to what a mark points at; None where there are none to show."""
+        return (*self.prefix, *where) if isinstance(where, tuple) and self.prefix is not None else None
+
     @cached_property
     def ignores(self) -> tuple[Ignore, ...]:
         """The comments that hide findings; plain JSON has none."""
         text = self.document.text
-        if not self.is_read or not may_hold_ignores(text):
+        if self.document.root is None or not may_hold_ignores(text):
             return ()
         return ignores(text, self.document.lines, comments_of(self.document))
 

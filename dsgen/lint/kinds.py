@@ -28,9 +28,8 @@ class Readable(Protocol):
     def locate(self, where: Any, on: On = "value") -> Range:
         """Lines and columns of what a mark points at."""
 
-    @property
-    def prefix(self) -> Path | None:
-        """Keys that stand before every path in it; None where paths mean nothing to people."""
+    def path_of(self, where: Any) -> Path | None:
+        """Keys to what a mark points at; None where keys mean nothing."""
 
     def fix(self, change: Change) -> Fix | None:
         """The edits of a change; None where it cannot be made."""
@@ -119,7 +118,7 @@ def _is_training_code(text: str) -> bool:
 
 
 def _is_yaml_config(text: str) -> bool:
-    if not _OUR_KEY.search(text):
+    if not _OUR_KEY.search(text) and "deepspeed_config:" not in text:
         return False
     from dsgen.documents.document import DocumentError
     from dsgen.documents.yaml_text import read_yaml

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from dsgen.documents.document import Path
 from dsgen.lint import versions
 from dsgen.lint.finding import Finding, Related
 from dsgen.lint.kinds import Held, Kind, Readable
@@ -57,14 +56,10 @@ def _finding(rule: Rule, mark: Mark, name: str, file: Readable) -> Finding:
         severity=mark.severity,
         message=mark.message,
         help=mark.help,
-        path=_path(file, mark.where),
+        path=file.path_of(mark.where),
         related=tuple(Related(file.locate(where, "key"), message) for where, message in mark.related),
         fix=file.fix(mark.fix) if mark.fix else None,
     )
-
-
-def _path(file: Readable, where: object) -> Path | None:
-    return (*file.prefix, *where) if isinstance(where, tuple) and file.prefix is not None else None
 
 
 def _key(finding: Finding) -> tuple[object, ...]:

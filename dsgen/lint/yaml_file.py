@@ -1,10 +1,12 @@
 """DeepSpeed configs in YAML: a whole file, or a section of the file of some trainer."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dsgen.documents.document import Document, DocumentError, Node, Path
 from dsgen.documents.source import decode
 from dsgen.documents.yaml_text import read_yaml
+from dsgen.lint.accelerate_section import SECTION, AccelerateSection, is_accelerate
 from dsgen.lint.config_file import ConfigFile, read_config
 from dsgen.lint.kinds import Held
 from dsgen.lint.target import LintTarget
@@ -31,28 +33,43 @@ def read_yaml_file(data: bytes, target: LintTarget, _name: str = "") -> ConfigFi
         if len(data) > MOST_BYTES:
             raise DocumentError(f"the file is larger than {MOST_BYTES >> 10} KiB: no config is, so it was not read", 0)
         text = decode(data)
-        return next(configs_in(text, read_yaml(text)), ConfigFile(Document(text, Node(None, 0, 0)), dialect="yaml"))
+        root = read_yaml(text)
+        first = next(configs_in(text, root), None)
+        if first is not None and not isinstance(first, AccelerateSection):
+            return first
+        # Nothing to look at but comments; what the file holds comes with further_configs.
+        return ConfigFile(Document(text, Node(None, root.start, root.end, root.members)), dialect="yaml")
     except DocumentError as problem:
         return ConfigFile(Document(text, problem=problem), dialect="yaml")
 
 
 def further_configs(file: ConfigFile, target: LintTarget) -> list[Held]:
-    """The configs in a file after the first one."""
-    if not file.is_read or file.dialect != "yaml":
+    """The configs in a file besides the first one, and those that Accelerate makes."""
+    if file.dialect != "yaml" or file.document.problem is not None:
         return []
     text = file.document.text
-    return [Held(config, target) for config in list(configs_in(text, read_yaml(text)))[1:]]
+    by_accelerate = replace(target, loaded_by="accelerate")
+    found = configs_in(text, read_yaml(text))
+    return [
+        Held(config, by_accelerate if isinstance(config, AccelerateSection) else target)
+        for config in found
+        if config.prefix != file.prefix or not file.is_read
+    ]
 
 
 def configs_in(text: str, root: Node) -> Iterator[ConfigFile]:
-    """Every DeepSpeed config that a YAML text is or holds."""
+    """Every DeepSpeed config that a YAML text is, holds, or makes Accelerate write."""
     for path, node in _sections(root, (), 0):
-        yield ConfigFile(Document(text, node), dialect="yaml", prefix=path)
+        if path and path[-1] == SECTION and is_accelerate(node):
+            yield AccelerateSection(text, node, path)
+        else:
+            yield ConfigFile(Document(text, node), dialect="yaml", prefix=path)
 
 
 def _sections(node: Node, path: Path, depth: int) -> Iterator[tuple[Path, Node]]:
     keys = {member.key for member in node.members or ()}
-    if keys & set(OURS) and (not path or path[-1] in SECTIONS):
+    ours = bool(keys & set(OURS)) and (not path or path[-1] in SECTIONS)
+    if ours or (path and path[-1] == SECTION and is_accelerate(node)):
         yield path, node
     elif depth < _DEPTH:
         for member in node.members or ():

@@ -35,8 +35,6 @@ class Unreadable(Exception):  # noqa: N818 - it names what the text is
 class PythonFile:
     """The tree of a file, or why it could not be read."""
 
-    prefix = None
-
     def __init__(
         self, text: str, tree: Tree | None, problem: Unreadable | None = None, folder: Path | None = None
     ) -> None:
@@ -86,6 +84,9 @@ class PythonFile:
             end_line,
             self._column(end_line, end_offset),
         )
+
+    def path_of(self, where: Any) -> None:
+        """Code has no keys."""
 
     def fix(self, change: Change) -> Fix:
         """The edits of a change: each step replaces a node by a text."""
