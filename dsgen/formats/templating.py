@@ -34,6 +34,7 @@ def to_json(value: object, level: int = 0) -> Quoted:
 
 
 def _json(value: object, level: int) -> str:
+    _defined(value)
     if not isinstance(value, Mapping) or not value:
         return json.dumps(value, allow_nan=False)
     pad = "  " * (level + 1)
@@ -47,6 +48,7 @@ def to_python(value: object) -> Quoted:
 
 
 def _python(value: object) -> str:
+    _defined(value)
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_python(key)}: {_python(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
@@ -95,9 +97,13 @@ def to_identifier(value: object) -> Quoted:
     return Quoted(name)
 
 
-def _only_quoted(value: object) -> object:
+def _defined(value: object) -> None:
     if isinstance(value, jinja2.Undefined):
         str(value)  # raises, naming the variable
+
+
+def _only_quoted(value: object) -> object:
+    _defined(value)
     if value is None or isinstance(value, Quoted):
         return "" if value is None else value
     raise jinja2.TemplateRuntimeError(
@@ -134,6 +140,10 @@ def environment(templates: Path | None = None) -> jinja2.Environment:
     return env
 
 
+# What a template's own expressions can end in: 1 / 0, a list index, a macro that calls itself, range(10**9).
+_FAILURES = (jinja2.TemplateError, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+
+
 def render(name: str, values: Mapping[str, Any], templates: Path | None = None) -> str:
     """The text of one template; what is wrong with it is said with its file and line."""
     try:
@@ -145,8 +155,9 @@ def render(name: str, values: Mapping[str, Any], templates: Path | None = None) 
         raise InputError.at(f"there is no template {error.name!r}") from error
     except UnicodeDecodeError as error:
         raise InputError.at("the template is not UTF-8", Place(str(templates or name))) from error
-    except (jinja2.TemplateError, ValueError, TypeError) as error:
-        raise InputError.at(f"the template failed: {error}", _line_of(error, name)) from error
+    except _FAILURES as error:
+        said = str(error) or type(error).__name__
+        raise InputError.at(f"the template failed: {said}", _line_of(error, name)) from error
 
 
 def _line_of(error: Exception, name: str) -> Place:

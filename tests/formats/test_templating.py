@@ -135,3 +135,21 @@ def test_a_template_in_another_encoding(tmp_path: Path) -> None:
     (tmp_path / "t.j2").write_bytes("caf\xe9".encode("latin-1"))
     with pytest.raises(InputError, match="UTF-8"):
         render("t.j2", {}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("\n{{ (1 / 0) | py }}", "t.j2:2: the template failed: division by zero"),
+        ("\n{{ [][3] | py }}", "t.j2:2: the template failed: "),
+        ("\n{% for i in range(10**9) %}{% endfor %}", "t.j2:2: the template failed: Range too big"),
+        ("{% macro a() %}{{ a() }}{% endmacro %}\n{{ a() }}", "the template failed: maximum recursion depth"),
+        ("\n{% include 't.j2' %}", "the template failed: maximum recursion depth"),
+        ("\n{{ nothing | tojson }}", "t.j2:2: the template failed: 'nothing' is undefined"),
+        ("\n{{ [nothing] | py }}", "t.j2:2: the template failed: 'nothing' is undefined"),
+    ],
+)
+def test_whatever_a_template_ends_in_is_its_own_fault(template: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as raised:
+        rendered(template, tmp_path)
+    assert said in str(raised.value)
