@@ -39,7 +39,11 @@ def run(args: argparse.Namespace) -> int:
             continue
         if args.write and source.is_stdin:
             raise InputError.at("standard input cannot be written", help="leave --write out, or name a file")
-        found = upgrade(read_source(source, args.loaded_by), old, new)
+        config = read_source(source, args.loaded_by)
+        if config.dialect != "json":
+            print(f"{source.name}: left out, only JSON and HJSON are edited", file=sys.stderr)
+            continue
+        found = upgrade(config, old, new)
         if args.write and found.edited != found.file.document.text:
             replace_file(Path(source.name), found.edited.encode("utf-8", "surrogatepass"))
         done.append((source, found))

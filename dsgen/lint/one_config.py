@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING
 
 from dsgen.errors import InputError, Place
-from dsgen.lint.config_file import ConfigFile, read_config
+from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.files import Source, sources
+from dsgen.lint.target import make_target
 
 if TYPE_CHECKING:  # it brings the whole spec along
     from dsgen.target import Loader
@@ -28,7 +29,8 @@ def read_source(source: Source, loaded_by: "Loader | None") -> ConfigFile:
     Raises:
         InputError: it cannot be read, or holds no object.
     """
-    file = read_config(source.data, loaded_by)
+    file = source.kind.read(source.data, make_target(loaded_by=loaded_by), source.name)
+    assert isinstance(file, ConfigFile), "callers name configs"
     problem = file.document.problem
     if problem is not None:
         line, column = file.document.lines.place(problem.start)

@@ -1,6 +1,7 @@
 """``dsgen effective``: its two forms and its exit code."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -43,3 +44,10 @@ def test_a_file_of_another_kind(tmp_path: Path, capsys: pytest.CaptureFixture[st
     path.write_text("import torch", "utf-8")
     assert main(["effective", str(path)]) == 2
     assert "is not one DeepSpeed config" in capsys.readouterr().err
+
+
+def test_yaml_is_read_as_yaml(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "ds.yaml"
+    file.write_text("train_batch_size: 8\nzero_optimization:\n  stage: 2\n", "utf-8")
+    assert main(["effective", str(file), "--deepspeed", "0.19.8"]) == 0
+    assert re.search(r"zero_optimization\.stage +2\n", capsys.readouterr().out)

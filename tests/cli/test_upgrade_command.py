@@ -46,3 +46,11 @@ def test_json(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_version(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["upgrade", str(config), "--from", "deepspeed==0.1", "--to", "deepspeed==0.19.8"]) == 2
     assert "0.14.0 to 0.19.8" in capsys.readouterr().err
+
+
+def test_yaml_is_left_out_and_said_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "ds.yaml"
+    file.write_text("train_batch_size: 8\naio:\n  thread_count: 4\n", "utf-8")
+    assert main(["upgrade", str(file), "--from", "deepspeed==0.16.3", "--to", "deepspeed==0.19.8", "--write"]) == 0
+    assert "only JSON and HJSON are edited" in capsys.readouterr().err
+    assert "thread_count" in file.read_text("utf-8")
