@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dsgen.formats.deepspeed.case import Order
 from dsgen.formats.deepspeed.scheduler import unsaid
 from dsgen.formats.deepspeed.trainer import trainer_not_carried
+from dsgen.formats.torch_names import torchrun
 from dsgen.formats.values import NotCarried
 from dsgen.plan import Checkpointing
 
@@ -42,7 +43,7 @@ def not_carried(order: Order) -> Iterator[NotCarried]:
     yield NotCarried(
         "world_size",
         plan.world_size,
-        _launch(order),
+        torchrun(plan),
         "how many processes run is the launcher's to say",
     )
 
@@ -65,12 +66,3 @@ def _lora(order: Order) -> NotCarried:
         f"target_modules={targets!r})",
         "adapters are part of the model",
     )
-
-
-def _launch(order: Order) -> str:
-    plan = order.case.plan
-    nodes = -(-plan.world_size // plan.gpus_per_node)
-    per_node = min(plan.gpus_per_node, plan.world_size)
-    if nodes == 1:
-        return f"torchrun --standalone --nproc-per-node {per_node}"
-    return f"torchrun --nnodes {nodes} --nproc-per-node {per_node} --rdzv-backend c10d --rdzv-endpoint HOST:29500"

@@ -9,21 +9,19 @@ from dsgen.formats.deepspeed.elsewhere import ATTENTION
 from dsgen.formats.deepspeed.trainer import arguments
 from dsgen.formats.hf_config import NO_SPECIAL_TOKENS, hf_config, model_type
 from dsgen.formats.templating import render
+from dsgen.formats.torch_names import DTYPES, machines
 from dsgen.shapes.tiny import tiny
 
 LAUNCHERS = ("torchrun.sh", "deepspeed.sh")
-_DTYPES = {"bf16": "torch.bfloat16", "fp16": "torch.float16", "fp32": "torch.float32"}
 
 
 def scripts(order: Order, templates: Path | None) -> tuple[dict[str, str], frozenset[str]]:
     """Files by relative path, and which of them may be executed."""
     files = _trainer(order, templates) if order.by_trainer else _own_loop(order, templates)
     files["tiny.py"] = render("deepspeed/tiny.py.j2", {}, templates)
-    plan = order.case.plan
-    nodes = -(-plan.world_size // plan.gpus_per_node)
-    machines = {"nodes": nodes, "per_node": min(plan.gpus_per_node, plan.world_size)}
-    for name in (*LAUNCHERS, "hostfile") if nodes > 1 else LAUNCHERS:
-        files[f"launch/{name}"] = render(f"launch/{name}.j2", machines, templates)
+    where = machines(order.case.plan)
+    for name in (*LAUNCHERS, "hostfile") if where["nodes"] > 1 else LAUNCHERS:
+        files[f"launch/{name}"] = render(f"launch/{name}.j2", where, templates)
     return files, frozenset(f"launch/{name}" for name in LAUNCHERS)
 
 
@@ -36,7 +34,7 @@ def _own_loop(order: Order, templates: Path | None) -> dict[str, str]:
         attention=case.training.attention,
         templates=templates,
     )
-    values = _values(order) | {"dtype": _DTYPES[case.plan.precision]}
+    values = _values(order) | {"dtype": DTYPES[case.plan.precision]}
     return {
         "train.py": render("deepspeed/train.py.j2", values, templates),
         "model.py": model,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from dsgen.formats.fsdp2.order import Order
+from dsgen.formats.torch_names import torchrun
 from dsgen.formats.values import NotCarried
 
 
@@ -42,13 +43,4 @@ def not_carried(order: Order) -> Iterator[NotCarried]:
             f"torch.nn.utils.clip_grad_norm_(model.parameters(), {training.gradient_clipping!r})",
             "clipping belongs to the step",
         )
-    yield NotCarried("world_size", plan.world_size, _launch(order), "how many processes run is the launcher's to say")
-
-
-def _launch(order: Order) -> str:
-    plan = order.plan
-    nodes = -(-plan.world_size // plan.gpus_per_node)
-    per_node = min(plan.gpus_per_node, plan.world_size)
-    if nodes == 1:
-        return f"torchrun --standalone --nproc-per-node {per_node}"
-    return f"torchrun --nnodes {nodes} --nproc-per-node {per_node} --rdzv-backend c10d --rdzv-endpoint HOST:29500"
+    yield NotCarried("world_size", plan.world_size, torchrun(plan), "how many processes run is the launcher's to say")

@@ -9,6 +9,7 @@ from dsgen.formats.fsdp2.optimizer import optimizer
 from dsgen.formats.fsdp2.order import Order
 from dsgen.formats.hf_config import NO_SPECIAL_TOKENS, hf_config, model_type
 from dsgen.formats.templating import render
+from dsgen.formats.torch_names import machines
 from dsgen.shapes.tiny import tiny
 from dsgen.units import format_bytes
 
@@ -20,13 +21,11 @@ _FP32 = 4
 
 def scripts(order: Order, templates: Path | None) -> tuple[dict[str, str], frozenset[str]]:
     """Files by relative path, and which of them may be executed."""
-    plan, values = order.plan, _values(order)
+    values = _values(order)
     files = {name: render(f"fsdp2/{name}.j2", values, templates) for name in OWN}
     files["model.py"] = _MODELS[order.source](order, templates)
     files["data.py"] = render("model/data.py.j2", {"sharded": False}, templates)
-    nodes = -(-plan.world_size // plan.gpus_per_node)
-    machines = {"nodes": nodes, "per_node": min(plan.gpus_per_node, plan.world_size)}
-    files[LAUNCHER] = render(f"{LAUNCHER}.j2", machines, templates)
+    files[LAUNCHER] = render(f"{LAUNCHER}.j2", machines(order.plan), templates)
     return files, frozenset({LAUNCHER})
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from dsgen.formats.fsdp2.order import Order
 from dsgen.formats.templating import render
+from dsgen.formats.torch_names import DTYPES
 from dsgen.legality.frozen import keeps_frozen_in_16_bit
 
 TEMPLATE = "fsdp2/sharding.py.j2"
-_DTYPES = {"bf16": "torch.bfloat16", "fp16": "torch.float16"}
 
 
 def sharding(order: Order, templates: Path | None) -> str:
@@ -27,7 +27,7 @@ def sharding(order: Order, templates: Path | None) -> str:
         "summary": tuple(_summary(order)),
         "stage": plan.zero_stage,
         "precision": plan.precision,
-        "dtype": _DTYPES.get(plan.precision),
+        "dtype": DTYPES[plan.precision],
         "checkpointing": plan.checkpointing,
         "selective": plan.checkpointing.kind == "selective",
         "offload": offloads,
