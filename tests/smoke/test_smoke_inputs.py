@@ -1,6 +1,7 @@
 """What can be named on the command line, and what is said of the rest."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from smoke_helpers import ROOT, config, dsgen
 
 from dsgen.cli import main
 from dsgen.errors import InputError
+from dsgen.smoke.adapt.folder import copy_of
 from dsgen.smoke.decoders import default_decoder
 from dsgen.smoke.inputs import read_case
 
@@ -123,6 +125,23 @@ def test_a_device_without_end_is_no_config(tmp_path: Path) -> None:
     (tmp_path / "x.json").symlink_to("/dev/zero")
     with pytest.raises(InputError, match="bytes are too many for such a file"):
         read_case(str(tmp_path / "x.json"))
+
+
+def test_the_copy_of_a_folder_holds_its_code_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "package").mkdir(parents=True)
+    for name in ("ds_config.json", "train.py", "package/layers.py"):
+        (folder / name).write_text("{}")
+    (folder / "model.py").symlink_to(folder / "train.py")
+    (folder / "zero.py").symlink_to("/dev/zero")
+    (folder / "nothing.py").symlink_to(folder / "gone.py")
+    (folder / "package" / "back").symlink_to(folder)
+    os.mkfifo(folder / "pipe")
+    with (folder / "weights.bin").open("wb") as weights:
+        weights.truncate(10_000_000)
+    copy = copy_of(folder, tmp_path / "copy")
+    copied = {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()}
+    assert copied == {"ds_config.json", "train.py", "model.py"}
 
 
 @pytest.mark.parametrize("library", ["torch", "deepspeed"])
