@@ -144,6 +144,12 @@ def _heads(sizes: ModelSizes, rung: Model, hidden: int, place: PlaceOf) -> tuple
                 f"hidden {hidden} is no multiple of heads {heads}", place("heads"), "choose a divisor, or give head_dim"
             )
         head_dim = hidden // heads
+    if head_dim % 2:
+        raise InputError.at(
+            f"heads of {head_dim} elements cannot be rotated: RoPE turns pairs",
+            place("head_dim" if sizes.head_dim else "heads" if sizes.heads else "hidden"),
+            "choose hidden and heads so that hidden / heads is even, or give an even head_dim",
+        )
     grouped = rung.kv_heads if same and heads == rung.heads else heads
     kv_heads = sizes.kv_heads or grouped
     if heads % kv_heads:

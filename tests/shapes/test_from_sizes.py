@@ -151,3 +151,19 @@ def test_impossible_sizes_are_refused_where_they_stand(sizes: ModelSizes, messag
     with pytest.raises(InputError, match=message) as caught:
         from_sizes(sizes, place)
     assert str(caught.value).startswith(f"spec.yaml:{line}:1: ")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "key"),
+    [
+        (ModelSizes(layers=2, hidden=63, heads=9), "heads"),
+        (ModelSizes(layers=2, hidden=64, heads=4, head_dim=7), "head_dim"),
+        (ModelSizes(layers=2, hidden=63), "hidden"),
+        (ModelSizes(parameters=7 * 10**9, head_dim=127), "head_dim"),
+    ],
+)
+def test_an_odd_head_cannot_be_rotated(sizes: ModelSizes, key: str) -> None:
+    # transformers 5.24, modeling_rope_utils: "RoPE requires an even rotary dimension".
+    with pytest.raises(InputError, match="cannot be rotated") as raised:
+        from_sizes(sizes, lambda key: Place(f"model.{key}"))
+    assert raised.value.problems[0].place == Place(f"model.{key}")
