@@ -120,29 +120,47 @@ def _known_keys(schema: Any) -> set[str]:
 KEYS = sorted(_known_keys(deepspeed_schema()))
 
 
-def mutated(config: Any, rng: random.Random) -> Any:
-    """A copy with one place changed: a key renamed, misspelt, moved in, taken out, or its value replaced."""
+@dataclass(frozen=True)
+class Mutation:
+    """A copy of a config with one place changed."""
+
+    config: Any
+    kind: str
+    section: str
+    """The top-level key under which the place lies; "" for the top level itself."""
+
+
+def mutation(config: Any, rng: random.Random) -> Mutation:
+    """A key renamed, misspelt, moved in, taken out, or its value replaced by another or by one at a bound."""
     copy = json.loads(json.dumps(config))
-    objects = list(_objects(copy))
-    chosen = rng.choice(objects)
+    section, chosen = rng.choice(list(_objects(copy, "")))
     key = rng.choice(sorted(chosen)) if chosen else ""
-    match rng.randrange(6):
+    kind = "value"
+    match rng.randrange(7):
         case 0 if chosen:
-            chosen[rng.choice(KEYS)] = chosen.pop(key)
+            chosen[rng.choice(KEYS)], kind = chosen.pop(key), "renamed"
         case 1 if len(key) > 2:
             at = rng.randrange(len(key) - 1)
-            chosen[key[:at] + key[at + 1 :]] = chosen.pop(key)
+            chosen[key[:at] + key[at + 1 :]], kind = chosen.pop(key), "misspelt"
         case 2:
-            chosen[rng.choice(KEYS)] = rng.choice(SCRAPS)
+            chosen[rng.choice(KEYS)], kind = rng.choice(SCRAPS), "added"
         case 3 if chosen:
             del chosen[key]
+            kind = "removed"
+        case 4 if chosen:
+            chosen[key], kind = rng.choice((-1, 0, 1, 2, 3, 4, 0.0, 1.0, 1.5)), "bound"
         case _ if chosen:
             chosen[key] = rng.choice(SCRAPS)
-    return copy
+    return Mutation(copy, kind, section)
 
 
-def _objects(value: Any) -> Any:
+def mutated(config: Any, rng: random.Random) -> Any:
+    """A copy with one place changed."""
+    return mutation(config, rng).config
+
+
+def _objects(value: Any, section: str) -> Any:
     if isinstance(value, dict):
-        yield value
-        for inner in value.values():
-            yield from _objects(inner)
+        yield section, value
+        for key, inner in value.items():
+            yield from _objects(inner, section or key)
