@@ -1,19 +1,24 @@
 """What FSDP2 does not do, and what dsgen does not write for it."""
 
 from dsgen.legality.values import Case, Row
+from dsgen.plan import Device
 
 _ONLY = ("fsdp2",)
+
+# What FSDP2 has of the stages and offloads: the rows below say why not the rest, and the planner climbs these.
+STAGES = (2, 3)
+OFFLOADS: tuple[tuple[Device, Device], ...] = (("none", "none"), ("cpu", "cpu"))  # optimizer, parameters
+
 _WRITTEN = frozenset({"adamw", "adam", "sgd"})
+
+
+def _offload(case: Case) -> tuple[Device, Device]:
+    return case.plan.offload_optimizer, case.plan.offload_parameters
 
 
 def _model_ranks(case: Case) -> int:
     plan = case.plan
     return plan.tensor_parallel * plan.pipeline_parallel * plan.context_parallel * plan.ulysses * plan.expert_parallel
-
-
-def _misses_global_batch(case: Case) -> bool:
-    wanted = case.training.global_batch
-    return wanted is not None and case.plan.global_batch != wanted
 
 
 def _is_of_others(case: Case) -> bool:
@@ -75,7 +80,7 @@ ROWS = (
     Row(
         name="nvme-offload-in-fsdp2",
         formats=_ONLY,
-        forbidden=lambda case: "nvme" in (case.plan.offload_optimizer, case.plan.offload_parameters),
+        forbidden=lambda case: "nvme" in _offload(case),
         why="FSDP2 offloads to host memory only (CPUOffloadPolicy); use cpu, or target: {{format: deepspeed}} for nvme",
         source="torch/distributed/fsdp/_fully_shard/_fsdp_api.py:CPUOffloadPolicy",
         library="torch",
@@ -84,7 +89,7 @@ ROWS = (
     Row(
         name="offload-of-one-without-the-other-in-fsdp2",
         formats=_ONLY,
-        forbidden=lambda case: (case.plan.offload_optimizer == "none") != (case.plan.offload_parameters == "none"),
+        forbidden=lambda case: "nvme" not in _offload(case) and _offload(case) not in OFFLOADS,
         why=(
             "CPUOffloadPolicy moves shards, gradients and optimizer states to host memory together, not optimizer "
             "{offload_optimizer} with parameters {offload_parameters}; wish for cpu in both, or in neither"
@@ -125,30 +130,6 @@ ROWS = (
         source="dsgen itself: dsgen/formats/fsdp2 writes no such code",
         library="torch",
         fields=("offload_activations",),
-    ),
-    Row(
-        name="bf16-without-hardware-in-fsdp2",
-        formats=_ONLY,
-        forbidden=lambda case: case.plan.precision == "bf16" and not case.hardware.gpu.has_bf16,
-        why=(
-            "this GPU has no native bf16: torch emulates it, several times slower, without a warning; use precision: "
-            "fp16 (with dynamic loss scaling), or fp32"
-        ),
-        source="torch/cuda/__init__.py:is_bf16_supported",
-        library="torch",
-        fields=("precision",),
-    ),
-    Row(
-        name="global-batch-not-met-in-fsdp2",
-        formats=_ONLY,
-        forbidden=_misses_global_batch,
-        why=(
-            "micro-batch {micro_batch} x accumulation {accumulation} x {data_parallel} data-parallel ranks is "
-            "{global_batch}, not the global batch asked for"
-        ),
-        source="dsgen itself: the loop steps after that many sequences",
-        library="torch",
-        fields=("micro_batch", "accumulation"),
     ),
     Row(
         name="adapters-on-a-model-of-others-in-fsdp2",

@@ -29,10 +29,10 @@ ROWS = (
     ),
     Row(
         name="bf16-without-hardware",
-        formats=("deepspeed",),
+        formats=("deepspeed", "fsdp2"),
         forbidden=lambda case: case.plan.precision == "bf16" and not case.hardware.gpu.has_bf16,
         why=(
-            "this GPU has no native bf16: torch emulates it, several times slower, and DeepSpeed does not warn; "
+            "this GPU has no native bf16: torch emulates it, several times slower, without a warning; "
             "use precision: fp16 (with dynamic loss scaling), or fp32"
         ),
         source=(

@@ -22,6 +22,7 @@ pass only, but shards them between steps as stage 3 does; CPUOffloadPolicy moves
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dsgen.legality import rows_fsdp2
 from dsgen.plan import Checkpointing, Device, Wishes
 from dsgen.target import Format
 
@@ -40,10 +41,6 @@ OFFLOAD: tuple[tuple[Device, Device], ...] = (
     ("none", "cpu"),
     ("none", "nvme"),
 )
-
-
-FSDP2_STAGES = (2, 3)
-FSDP2_OFFLOAD: tuple[tuple[Device, Device], ...] = (("none", "none"), ("cpu", "cpu"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +62,8 @@ def rungs(wishes: Wishes, world_size: int, format: Format = "deepspeed") -> Iter
     (dsgen/memory/temporaries.py), and which adds up in fp32 what stage 0 can't.
     """
     checkpointing = CHECKPOINTING if wishes.checkpointing is None else (wishes.checkpointing,)
-    for optimizer, parameters in _offloads(wishes, FSDP2_OFFLOAD if format == "fsdp2" else OFFLOAD):
-        climbed = FSDP2_STAGES if format == "fsdp2" else _stages(optimizer, parameters, world_size)
+    for optimizer, parameters in _offloads(wishes, rows_fsdp2.OFFLOADS if format == "fsdp2" else OFFLOAD):
+        climbed = rows_fsdp2.STAGES if format == "fsdp2" else _stages(optimizer, parameters, world_size)
         for kind in checkpointing:
             for stage in climbed if wishes.zero_stage is None else (wishes.zero_stage,):
                 yield Rung(stage, kind, optimizer, parameters)

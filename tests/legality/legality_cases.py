@@ -182,8 +182,6 @@ CASES: dict[str, tuple[Case, Case]] = {
     "shard-group-that-does-not-divide-the-ranks": (fsdp2(shard_group=3), fsdp2(shard_group=4)),
     "model-parallelism-in-fsdp2": (fsdp2(tensor_parallel=2), fsdp2(tensor_parallel=1)),
     "activation-offload-in-fsdp2": (fsdp2(offload_activations=True), fsdp2(offload_activations=False)),
-    "bf16-without-hardware-in-fsdp2": (fsdp2(gpu="v100-16gb-sxm"), fsdp2(gpu="v100-16gb-sxm", precision="fp16")),
-    "global-batch-not-met-in-fsdp2": (fsdp2(global_batch=128), fsdp2(global_batch=64)),
     "adapters-on-a-model-of-others-in-fsdp2": (
         fsdp2(loaded_by="transformers", method="lora"),
         fsdp2(method="lora"),

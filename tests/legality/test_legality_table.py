@@ -1,11 +1,14 @@
 """Every row forbids what it says and nothing beside it."""
 
 import re
+from dataclasses import replace
+from itertools import product
 
 import pytest
 from legality_cases import CASES, case
 
 from dsgen.facts.versions import libraries
+from dsgen.legality import rows_fsdp2
 from dsgen.legality.check import broken, explain
 from dsgen.legality.optimizers import needs_untested_flag
 from dsgen.legality.table import TABLE
@@ -29,6 +32,14 @@ def test_row_forbids_the_one_and_allows_the_other(name: str) -> None:
     assert name not in names(broken(allowed))
 
 
+@pytest.mark.parametrize("row", [row for row in TABLE if len(row.formats) > 1], ids=lambda row: row.name)
+def test_row_of_several_formats_holds_in_each(row: Row) -> None:
+    forbidden, allowed = CASES[row.name]
+    for format in row.formats:
+        assert row.name in names(broken(replace(forbidden, target=replace(forbidden.target, format=format))))
+        assert row.name not in names(broken(replace(allowed, target=replace(allowed.target, format=format))))
+
+
 @pytest.mark.parametrize("format", ["deepspeed", "fsdp2"])
 def test_a_plain_plan_breaks_nothing(format: str) -> None:
     assert broken(case(format=format)) == []
@@ -41,6 +52,19 @@ def test_row_is_well_formed(row: Row) -> None:
     assert row.library in libraries()
     sentence = explain(row, CASES[row.name][0].plan)
     assert "{" not in re.sub(r"\{(path: ...|every: n|format: deepspeed|format: fsdp2|type: full)\}", "", sentence)
+
+
+def test_fsdp2_has_these_stages_and_offloads_and_no_others() -> None:
+    """What the planner climbs is what the rows leave."""
+    devices = ("none", "cpu", "nvme")
+    left = [
+        (stage, optimizer, parameters)
+        for stage, optimizer, parameters in product(range(4), devices, devices)
+        if not broken(
+            case(format="fsdp2", zero_stage=stage, offload_optimizer=optimizer, offload_parameters=parameters)
+        )
+    ]
+    assert left == [(stage, *offload) for stage in rows_fsdp2.STAGES for offload in rows_fsdp2.OFFLOADS]
 
 
 def test_sentence_names_the_plans_own_numbers() -> None:
