@@ -45,7 +45,7 @@ def _print_json(version: str, loaded_by: str | None, values: Sequence[Value]) ->
         }
         for value in values
     ]
-    json.dump({"deepspeed": version, "loaded_by": loaded_by, "values": rows}, sys.stdout, indent=2)
+    json.dump({"version": 1, "deepspeed": version, "loaded_by": loaded_by, "values": rows}, sys.stdout, indent=2)
     sys.stdout.write("\n")
 
 

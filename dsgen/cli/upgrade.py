@@ -89,5 +89,5 @@ def _print_json(done: list[tuple[Source, Upgrade]]) -> None:
         }
         for source, found in done
     ]
-    json.dump({"files": files}, sys.stdout, indent=2)
+    json.dump({"version": 1, "files": files}, sys.stdout, indent=2)
     sys.stdout.write("\n")

@@ -27,7 +27,7 @@ def test_text(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_json_and_a_refusal(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["effective", str(config), "--deepspeed", "0.19.8", "--format", "json"]) == 1
     shown = json.loads(capsys.readouterr().out)
-    assert shown["deepspeed"] == "0.19.8"
+    assert (shown["version"], shown["deepspeed"]) == (1, "0.19.8")
     assert {tuple(row["key"]): row["fate"] for row in shown["values"]}[("amp",)] == "refused"
 
 

@@ -36,7 +36,9 @@ def test_writes_the_edits_and_is_quiet_then(config: Path, capsys: pytest.Capture
 
 def test_json(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["upgrade", str(config.parent), *FROM_TO, "--format", "json"]) == 1
-    [file] = json.loads(capsys.readouterr().out)["files"]
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["version"] == 1
+    [file] = shown["files"]
     assert {tuple(change["key"]): change["kept"] for change in file["changes"]} == {
         ("gradient_clipping",): True,
         ("amp",): True,
