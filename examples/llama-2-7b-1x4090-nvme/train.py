@@ -8,6 +8,7 @@ Usage:
 
 import argparse
 import json
+import shutil
 import time
 from pathlib import Path
 
@@ -32,9 +33,20 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, default=HERE / "checkpoints")
     parser.add_argument("--resume", action="store_true", help="from the last save on")
     parser.add_argument("--save-every", type=int, default=500, metavar="STEPS")
+    parser.add_argument("--keep", type=int, default=2, metavar="CHECKPOINTS")
     parser.add_argument("--log-every", type=int, default=1, metavar="STEPS")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
+
+
+def remove_older(folder: Path, step: int, keep: int) -> None:
+    """Leaves ``keep`` checkpoints: that of ``step``, and the newest before it."""
+    prefix = "global_step"
+    found = [path.name.removeprefix(prefix) for path in folder.glob(f"{prefix}*")]
+    steps = [int(number) for number in found if number.isdecimal()]
+    older = sorted((number for number in steps if number < step), reverse=True)
+    for number in older[keep - 1 :]:
+        shutil.rmtree(folder / f"{prefix}{number}")
 
 
 def main() -> None:
@@ -103,17 +115,21 @@ def main() -> None:
             seconds = time.perf_counter() - since
             if rank == 0:
                 mean = total.item() / accumulation / world
-                norm = float(engine.get_global_grad_norm() or 0.0)
+                norm = engine.get_global_grad_norm()  # fp32 without ZeRO has none
+                shown = "-" if norm is None else f"{float(norm):.3f}"
                 speed = (step - logged) * tokens_per_step / seconds
                 print(
                     f"step {step}  loss {mean:.4f}  lr {rate:.3g}"
-                    f"  grad norm {norm:.3f}  tokens/s {speed:.0f}",
+                    f"  grad norm {shown}  tokens/s {speed:.0f}",
                     flush=True,
                 )
             logged, since = step, time.perf_counter()
         if step % options.save_every == 0 or step == options.steps:
             # Every rank saves its own shard.
             engine.save_checkpoint(str(options.output), client_state={"step": step})
+            # All ranks have written by now, and what --resume reads is the new one.
+            if rank == 0:
+                remove_older(options.output, step, options.keep)
 
     dist.barrier()
     dist.destroy_process_group()

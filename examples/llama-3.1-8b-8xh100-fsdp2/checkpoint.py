@@ -1,9 +1,11 @@
 """Checkpoints: every rank writes its own shards; any number of ranks can read them."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch import nn
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
@@ -36,13 +38,24 @@ class TrainingState(Stateful):
             part.load_state_dict(state_dict[name])
 
 
-def save(state: TrainingState, folder: Path, step: int) -> None:
-    dcp.save({"training": state}, checkpoint_id=folder / f"step-{step:08d}")
+def save(state: TrainingState, folder: Path, step: int, keep: int) -> None:
+    """Then leaves ``keep`` checkpoints: this one, and the newest before it."""
+    saved = folder / f"step-{step:08d}"
+    dcp.save({"training": state}, checkpoint_id=saved)
+    if dist.get_rank() == 0:  # has written .metadata, after all ranks had written
+        older = [path for path in whole(folder) if path.name < saved.name]
+        for path in older[::-1][keep - 1 :]:
+            shutil.rmtree(path)
 
 
 def load(state: TrainingState, folder: Path) -> None:
-    """The newest checkpoint that is whole: .metadata is written last."""
-    whole = sorted(path.parent for path in folder.glob("step-*/.metadata"))
-    if not whole:
+    """The newest checkpoint that is whole."""
+    found = whole(folder)
+    if not found:
         raise SystemExit(f"no checkpoint in {folder}")
-    dcp.load({"training": state}, checkpoint_id=whole[-1])
+    dcp.load({"training": state}, checkpoint_id=found[-1])
+
+
+def whole(folder: Path) -> list[Path]:
+    """Checkpoints from the oldest to the newest; .metadata is written last."""
+    return sorted(path.parent for path in folder.glob("step-*/.metadata"))

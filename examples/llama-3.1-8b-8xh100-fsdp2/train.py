@@ -47,6 +47,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, default=HERE / "checkpoints")
     parser.add_argument("--resume", action="store_true", help="from the last save on")
     parser.add_argument("--save-every", type=int, default=500, metavar="STEPS")
+    parser.add_argument("--keep", type=int, default=2, metavar="CHECKPOINTS")
     parser.add_argument("--log-every", type=int, default=1, metavar="STEPS")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
@@ -175,7 +176,7 @@ def train(options: argparse.Namespace, device: torch.device) -> None:
                 )
             seen, since = 0, time.perf_counter()
         if last or progress.step % options.save_every == 0:
-            save(state, options.output, progress.step)
+            save(state, options.output, progress.step, options.keep)
 
 
 def main() -> None:

@@ -73,6 +73,7 @@ def test_the_folder_trains_from_its_own_launcher(spec: Path) -> None:
         return ran.stdout
 
     assert [line.split()[1] for line in launch("--steps", "2").splitlines()] == ["1", "2"]
-    resumed = launch("--steps", "3", "--resume")
-    assert [line.split()[1] for line in resumed.splitlines()] == ["3"]
-    assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["step-00000002", "step-00000003"]
+    resumed = launch("--steps", "4", "--resume", "--save-every", "1")
+    assert [line.split()[1] for line in resumed.splitlines()] == ["3", "4"]
+    # What it resumed from is removed when two newer ones are there.
+    assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["step-00000003", "step-00000004"]

@@ -64,8 +64,18 @@ def test_it_trains_and_resumes_where_it_was(stage: int, tmp_path: Path) -> None:
     # As if it had been stopped after the first save. The same losses mean the same weights, moments,
     # learning rate and data.
     (folder / "checkpoints" / "latest").write_text("global_step3", encoding="utf-8")
-    resumed = steps(train(folder, "torchrun.sh", "--steps", "5", "--resume"))
+    resumed = steps(train(folder, "torchrun.sh", "--steps", "5", "--resume", "--save-every", "1"))
     assert resumed == {step: whole[step] for step in (4, 5)}
+    # What it resumed from is removed when two newer ones are there.
+    kept = sorted(path.name for path in (folder / "checkpoints").glob("global_step*"))
+    assert kept == ["global_step4", "global_step5"]
+
+
+def test_where_there_is_no_norm_none_is_shown(tmp_path: Path) -> None:
+    """In fp32 without ZeRO DeepSpeed keeps none; 0.000 would be a gradient that has vanished."""
+    folder = unpack(written(zero_stage=0, precision="fp32", folder=True), tmp_path)
+    (line,) = steps(train(folder, "torchrun.sh", "--steps", "1")).values()
+    assert re.fullmatch(r"loss \d+\.\d+  lr \S+  grad norm -", line)
 
 
 def test_the_trainer_trains(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def options(job: dict[str, Any], **changes: Any) -> argparse.Namespace:
         "output": Path(job["folder"]) / "checkpoints",
         "resume": False,
         "save_every": 10**6,
+        "keep": 2,
         "log_every": 1,
         "seed": 5,
     }
