@@ -16,9 +16,6 @@ from dsgen.lint.mark import replace as replace_value
 from dsgen.lint.run import lint_bytes
 from dsgen.lint.target import LintTarget
 
-# Each edit takes at least one difference away, so this is only for the worst of files.
-_MOST_EDITS = 200
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
@@ -54,10 +51,8 @@ def upgrade(file: ConfigFile, old: LintTarget, new: LintTarget) -> Upgrade:
     was = in_force(file, old)
     found = tuple(_differences(was, in_force(file, new), old))
     current, left = file, found
-    for _ in range(_MOST_EDITS):
-        nearer = _nearer(current, left, was, old, new)
-        if nearer is None:
-            break
+    # Each edit takes a difference away, so this ends.
+    while nearer := _nearer(current, left, was, old, new):
         current, left = nearer
     remaining = {_key(one) for one in left}
     kept = tuple(replace(one, kept=_key(one) not in remaining) for one in found)

@@ -87,6 +87,12 @@ def test_keys_that_only_together_are_refused() -> None:
     assert not upgraded(config, "0.15.0", "0.15.1").errors
 
 
+def test_many_keys_are_kept_as_well_as_one() -> None:
+    found = upgraded({"fp16": {"enabled": False, **{f"key{i}": i for i in range(250)}}}, "0.17.0", "0.17.1")
+    assert [one.kept for one in found.differences] == [True] * 250
+    assert json.loads(found.edited) == {"fp16": {"enabled": False}}
+
+
 def test_comments_and_layout_stay() -> None:
     text = '{\n  // ours\n  "train_batch_size": 8, # eight\n  "aio": {"thread_count": 2},\n}\n'
     edited = upgraded(text, "0.16.3", "0.19.8").edited
