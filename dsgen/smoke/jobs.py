@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dsgen.smoke.adapt import Adapted, adapt
 from dsgen.smoke.adapt.edits import Edits
-from dsgen.smoke.adapt.folder import Read, copy_of, read_folder
+from dsgen.smoke.adapt.folder import Read, copy_of, has_own_loop, read_folder
 from dsgen.smoke.proof.deepspeed_trials import deepspeed_trials, not_comparable
 from dsgen.smoke.proof.fsdp2_trials import MICRO_BATCH, fsdp2_trials
 from dsgen.smoke.proof.request import trial_request
@@ -86,7 +86,14 @@ def _deepspeed(
     trials = [] if reason else list(_readable_trials(adapted, checkpointing, processes))
     if not reason and not trials:
         reason = "the batch sizes or the optimizer are not such that a plain loop could follow them"
-    return _prepared(index, case, adapted, request, trials, {"model": str(model)}, own, folder, options, reason)
+    where = {"model": str(model)}
+    if own is not None and has_own_loop(own):
+        # The folder's own loop, rather than one of ours around the same engine.
+        trials, where = [replace(trial, subject="deepspeed_folder") for trial in trials], {**where, "folder": str(own)}
+    elif own is not None and (own / "train.py").is_file():
+        note = "its train.py has no loop that build has written: the config is compared in a loop of dsgen's own"
+        case = replace(case, notes=(*case.notes, note))
+    return _prepared(index, case, adapted, request, trials, where, own, folder, options, reason)
 
 
 def _readable_trials(adapted: Adapted, checkpointing: tuple[str, int], processes: int) -> list[Trial]:

@@ -4,24 +4,23 @@ The folder's own code trains: its sharding, accumulation, clipping, optimizer an
 the outside (data, number of steps, where to save) is given to it by exchanging the names that train.py has for it.
 """
 
-import argparse
 import hashlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from dsgen.workers.arguments import tiny_options
 from dsgen.workers.modules import load_from_folder
 from dsgen.workers.rank import Rank
 
-_SAVE_NEVER = 10**9
 _SCALER = 3  # accumulate(model, window, device, scaler), the last one for fp16 only
 # Names that the folder's train.py has, and that are exchanged here.
-_NAMES = ("train", "accumulate", "shard", "windows", "dataset", "save")
+_NAMES = ("arguments", "train", "accumulate", "shard", "windows", "dataset", "save")
 
 
 @dataclass
@@ -79,17 +78,7 @@ class Folder:
 
     def run(self, steps: int, seed: int, output: Path, window: Callable[[int], Any] | None = None) -> None:
         """The folder's training; ``window(step)`` are this rank's micro-batches, None for those of its own loader."""
-        options = argparse.Namespace(
-            size="tiny",
-            steps=steps,
-            model=None,
-            data=None,
-            output=output,
-            resume=False,
-            save_every=_SAVE_NEVER,
-            log_every=_SAVE_NEVER,
-            seed=seed,
-        )
+        options = tiny_options(self.train, steps, seed, output)
         self._exchange()
         if window is None:
             own = self.train.windows
@@ -201,21 +190,3 @@ def _digest(window: Any) -> str:
 
 def _sharded(parameter: Any) -> bool:
     return hasattr(parameter, "device_mesh")
-
-
-@contextmanager
-def exchanged(owner: Any, **values: Any) -> Iterator[None]:
-    """Attributes with other values for a while; those that are absent are added."""
-    absent = object()
-    before = {name: getattr(owner, name, absent) for name in values}
-    for name, value in values.items():
-        setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is absent:
-                with suppress(AttributeError):
-                    delattr(owner, name)
-            else:
-                setattr(owner, name, value)

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dsgen.workers.collectives import Collectives
-from dsgen.workers.fsdp2_folder import Folder, exchanged
+from dsgen.workers.exchange import exchanged
+from dsgen.workers.fsdp2_folder import Folder
 from dsgen.workers.rank import Rank
 from dsgen.workers.subject import Observed, comparable, made
 

@@ -4,8 +4,9 @@ Per optimizer step: all ranks' micro-batches in turn, each loss divided by the n
 (with equally long sequences that is the mean over micro-batches and ranks), the gradient clipped by its norm, one step.
 
 In bf16 it does what mixed precision promises: weights rounded to bf16 compute the loss, and their fp32 copy takes the
-step. Where gradients are added up is the layout's to say (``sums``): in fp32; in bf16 on each rank, and at
-the end over the ranks ("bf16 on ranks"); or over the ranks in each micro-step, and these in bf16 ("bf16 each step").
+step. Where gradients are added up is the layout's to say (``sums``): all in fp32; "on ranks": each adds up its own, in
+bf16 or fp32, and these sums are added up over the ranks in bf16; "each step": over the ranks in every micro-step, in
+bf16, and these sums in bf16 or fp32.
 """
 
 import copy

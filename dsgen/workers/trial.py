@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dsgen.workers import deepspeed_subject, fsdp2_subject
+from dsgen.workers import deepspeed_folder, deepspeed_subject, fsdp2_subject
 from dsgen.workers.batches import batch, targets_of
 from dsgen.workers.modules import load_file
 from dsgen.workers.rank import Json, Rank
@@ -106,7 +106,11 @@ def run(rank: Rank, job: Json) -> dict[str, Any]:
 
 
 def _observer(subject: str) -> Observe:
-    known = {"deepspeed": deepspeed_subject.observe, "fsdp2": fsdp2_subject.observe}
+    known = {
+        "deepspeed": deepspeed_subject.observe,
+        "deepspeed_folder": deepspeed_folder.observe,
+        "fsdp2": fsdp2_subject.observe,
+    }
     if subject in known:
         return known[subject]
     observe: Observe = load_file(subject, "dsgen_smoke_subject").observe

@@ -135,7 +135,7 @@ def test_traits_are_named(tmp_path: Path, kind: str) -> None:
     assert (
         by_precision
         == {
-            "zero0": {"fp32": {"no gradient norm"}, "bf16": {"dummy step", "sums in bf16"}},
-            "zero2": {"fp32": set(), "bf16": {"sums in bf16 after each micro-step"}},
+            "zero0": {"fp32": {"no gradient norm"}, "bf16": {"dummy step", "sums: bf16 on ranks"}},
+            "zero2": {"fp32": set(), "bf16": {"sums: bf16 each step"}},
         }[kind]
     )

@@ -1,5 +1,6 @@
 """Folders as ``dsgen build SPEC -o DIR`` writes them start by their own launcher, and train as a plain loop does."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +14,52 @@ EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/spec.
 FORMATS = ("deepspeed", "fsdp2")
 SPEC = "llama-3.1-8b-4xa10g"
 
+# Format; file, text before, text after; outcome and what is said.
+MISTAKES: dict[str, tuple[str, tuple[str, str, str], str, str]] = {
+    "fsdp2-not-divided": (
+        "fsdp2",
+        ("train.py", "(loss * world / count)", "(loss * world * len(window) / count)"),
+        "unequal",
+        "the loss is not divided by the accumulation steps",
+    ),
+    "fsdp2-same-data": (
+        "fsdp2",
+        ("loader.py", "drop_last=True)", "drop_last=True, rank=0)"),
+        "failed",
+        "rank 1 trains on the same sequences as a rank before it in step 1",
+    ),
+    "deepspeed-divided-twice": (
+        "deepspeed",
+        ("train.py", "engine.backward(loss)", "engine.backward(loss / accumulation)"),
+        "unequal",
+        "the loss is divided by the accumulation steps twice",
+    ),
+    "deepspeed-same-data": (
+        "deepspeed",
+        ("data.py", "seed=seed, drop_last=True)", "seed=seed, drop_last=True, rank=0)"),
+        "unequal",
+        "there is no DistributedSampler, or every rank makes the same one",
+    ),
+}
+
 
 def build(spec: str, to: str, folder: Path) -> bool:
     """Whether the spec is legal for the format."""
     return main(["build", str(ROOT / "examples" / spec / "spec.yaml"), "--to", to, "-o", f"{folder}/"]) == 0
 
 
-def edit(folder: Path, file: str, before: str, after: str) -> None:
-    text = (folder / file).read_text("utf-8")
-    assert before in text
-    (folder / file).write_text(text.replace(before, after), "utf-8")
-
-
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """A right folder of each format and two with a mistake, in one command."""
+    """A right folder of each format and some with a mistake, in one command."""
     place = tmp_path_factory.mktemp("folders")
     for format_name in FORMATS:
         assert build(SPEC, format_name, place / format_name)
-    for wrong in ("not-divided", "same-data"):
-        assert build(SPEC, "fsdp2", place / wrong)
-    edit(place / "not-divided", "train.py", "(loss * world / count)", "(loss * world * len(window) / count)")
-    edit(place / "same-data", "loader.py", "drop_last=True)", "drop_last=True, rank=0)")
-    names = [*FORMATS, "not-divided", "same-data"]
-    return dsgen(*names, "--steps", "2", "--timeout", "200", "--format", "json", cwd=place)
+    for name, (format_name, (file, before, after), _, _) in MISTAKES.items():
+        shutil.copytree(place / format_name, place / name)
+        text = (place / name / file).read_text("utf-8")
+        assert before in text
+        (place / name / file).write_text(text.replace(before, after), "utf-8")
+    return dsgen(*FORMATS, *MISTAKES, "--steps", "2", "--timeout", "200", "--format", "json", cwd=place)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +76,7 @@ def test_it_is_equal_and_starts(runs: dict[str, dict[str, Any]], name: str) -> N
     trials = {check["trial"] for check in run["equal"]["checks"]}
     assert trials == {"configured optimizer, fp32", "clipped SGD, fp32", "configured optimizer, bf16"}
     seen = {check["check"] for check in run["equal"]["checks"]}
-    assert seen == {"first gradient norm", "losses", "weights", "collectives"}
+    assert seen - {"data"} == {"first gradient norm", "losses", "weights", "collectives"}
     assert all(check["ok"] and check["text"] for check in run["equal"]["checks"])
     assert run["equal"]["changes"]
     script = run["script"]
@@ -61,22 +84,15 @@ def test_it_is_equal_and_starts(runs: dict[str, dict[str, Any]], name: str) -> N
     assert len(script["losses"]) == 2
 
 
-def test_a_mistake_in_the_loop_is_exit_1_and_has_a_name(ran: Ran, runs: dict[str, dict[str, Any]]) -> None:
-    run = runs["not-divided"]
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_exit_1_and_has_a_name(ran: Ran, runs: dict[str, dict[str, Any]], name: str) -> None:
+    run, (_, _, outcome, words) = runs[name], MISTAKES[name]
     assert ran.code == 1
-    assert run["outcome"] == "unequal"
-    assert run["equal"]["verdict"] is False
-    reason = run["error"]["reason"]
-    assert "not equal to a plain loop" in reason
-    assert "first gradient's norm" in reason
-    assert "the loss is not divided by the accumulation steps" in reason
-    assert run["script"] is None
-
-
-def test_ranks_with_the_same_data(runs: dict[str, dict[str, Any]]) -> None:
-    run = runs["same-data"]
-    assert run["outcome"] == "failed"
-    assert "rank 1 trains on the same sequences as a rank before it in step 1" in run["error"]["reason"]
+    assert run["outcome"] == outcome
+    assert words in run["error"]["reason"]
+    if outcome == "unequal":
+        assert run["equal"]["verdict"] is False
+        assert run["error"]["reason"].startswith("not equal to a plain loop: configured optimizer, fp32: ")
 
 
 def proven(place: Path, spec: str, to: str) -> None:
@@ -86,6 +102,7 @@ def proven(place: Path, spec: str, to: str) -> None:
     run = ran.json["runs"][0]
     assert ran.code == 0, run["error"]
     assert run["equal"]["verdict"] is True, run["equal"]["reason"]
+    assert {"configured optimizer, fp32", "clipped SGD, fp32"} <= {c["trial"] for c in run["equal"]["checks"]}
     assert run["script"]["ok"] is True, run["script"]["reason"]
 
 

@@ -26,7 +26,8 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, str]:
         (folder / f"{name}.json").write_text(json.dumps(content))
     value = mark()
     names = [f"{name}.json" for name in CONFIGS]
-    ran = dsgen(*names, str(ROOT / SPEC), "--format", "json", "--timeout", "200", cwd=folder, env={MARK: value})
+    flags = ["--no-proof", "--format", "json", "--timeout", "200"]
+    ran = dsgen(*names, str(ROOT / SPEC), *flags, cwd=folder, env={MARK: value})
     return ran, value
 
 
@@ -40,6 +41,7 @@ def test_all_ran(everything: tuple[Ran, str]) -> None:
     assert [run["outcome"] for run in ran.json["runs"]] == ["ran"] * (len(CONFIGS) + 1), ran.err
     assert ran.code == 0
     assert "not the memory" in ran.json["proves"]
+    assert {run["equal"]["reason"] for run in ran.json["runs"]} == {"--no-proof"}
 
 
 @needs_proc
@@ -112,9 +114,8 @@ def test_one_that_fails_does_not_take_the_others_with_it(tmp_path: Path) -> None
     wrong = config(3, train_batch_size=7)
     for name, content in (("first", config(2)), ("wrong", wrong), ("last", config(1))):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    ran = dsgen(
-        "first.json", "wrong.json", "last.json", "--steps", "1", "--format", "json", "--timeout", "200", cwd=tmp_path
-    )
+    flags = ["--no-proof", "--steps", "1", "--format", "json", "--timeout", "200"]
+    ran = dsgen("first.json", "wrong.json", "last.json", *flags, cwd=tmp_path)
     first, failed, last = ran.json["runs"]
     assert ran.code == 1
     assert (first["outcome"], failed["outcome"], last["outcome"]) == ("ran", "failed", "ran")

@@ -51,6 +51,16 @@ def _constant(source: str, name: str) -> int:
     return int(found[1]) if found else 1
 
 
+_LOOP = ("def main(", "def arguments(", "tiny_config(", "micro_batches(", "dataset(", "deepspeed.initialize(")
+
+
+def has_own_loop(folder: Path) -> bool:
+    """Whether train.py drives DeepSpeed's engine itself, with the names that build gives; the Trainer's does not."""
+    train = folder / "train.py"
+    source = train.read_text("utf-8") if train.is_file() else ""
+    return all(name in source for name in _LOOP) and (folder / "model.py").is_file()
+
+
 def copy_of(source: Path | Mapping[str, str], to: Path) -> Path:
     """The folder's code in a place of this run, so that nothing is written where the user has it.
 

@@ -17,7 +17,6 @@ _ZERO = "zero_optimization"
 _DEFAULT_BUCKET = 500_000_000  # deepspeed/runtime/zero/config.py, reduce_bucket_size
 _MOST_EXACT_RANKS = 2  # with more, the order of a sum is the communication library's
 _SUMS_KEYS = (
-    "data_types.grad_accum_dtype",
     "communication_data_type",
     "prescale_gradients",
     "bf16.immediate_grad_update",
@@ -83,7 +82,15 @@ def _trial(
         _sgd(edits)
     stage = edits.get(f"{_ZERO}.stage") or 0
     plain = optimizer or SGD
-    traits = tuple(deepspeed_traits(stage=stage, precision=precision, optimizer=plain["type"], sums_known=sums_known))
+    traits = tuple(
+        deepspeed_traits(
+            stage=stage,
+            precision=precision,
+            optimizer=plain["type"],
+            accumulate_in=edits.get("data_types.grad_accum_dtype"),
+            sums_known=sums_known,
+        )
+    )
     loose = SUMS_ELSEWHERE in traits
     clip = edits.get("gradient_clipping")
     return Trial(

@@ -14,7 +14,7 @@ Figures = Mapping[str, Any]
 
 def checks(trial: Trial, figures: Figures, processes: int) -> tuple[Check, ...]:
     """All checks of a trial, those that can't be made left out."""
-    found = [_norm(trial, figures), _losses(trial, figures), _weights(trial, figures)]
+    found = [_data(trial, figures), _norm(trial, figures), _losses(trial, figures), _weights(trial, figures)]
     return (*(check for check in found if check is not None), *_collectives(trial, figures, processes))
 
 
@@ -36,6 +36,15 @@ def equality(trials: Sequence[tuple[Trial, Figures]], processes: int, notes: Seq
         changes=tuple({change.key: change for trial, _ in trials for change in trial.changes}.values()),
         notes=tuple(notes),
     )
+
+
+def _data(trial: Trial, figures: Figures) -> Check | None:
+    """Whether the code's own loader gives ranks data of their own, where the trial has asked it."""
+    same = figures["layout"].get("same_data")
+    if same is None:
+        return None
+    text = "ranks draw the same sequences" if same else "every rank draws sequences of its own"
+    return Check(trial=trial.name, name="data", ok=not same, difference=None, tolerance=None, text=text)
 
 
 def _norm(trial: Trial, figures: Figures) -> Check | None:

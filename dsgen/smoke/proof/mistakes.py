@@ -14,6 +14,8 @@ _LONG = 1.5
 def probable_mistake(trial: Trial, figures: Mapping[str, Any], checks: Sequence[Check], processes: int) -> str | None:
     """One sentence; None where the pattern says nothing."""
     failed = {check.name for check in checks if not check.ok}
+    if "data" in failed:
+        return "there is no DistributedSampler, or every rank makes the same one"
     by_factor = _factor(trial, figures, processes) if "first gradient norm" in failed else None
     if by_factor:
         return by_factor
@@ -43,17 +45,17 @@ def _factor(trial: Trial, figures: Mapping[str, Any], processes: int) -> str | N
     norm, plain = figures["norms"][0], figures["plain_norms"][0]
     ratio = norm / plain if plain else 0.0
     steps = trial.accumulation
-    meanings = {
-        float(steps): "the loss is not divided by the accumulation steps",
-        1 / steps: "the loss is divided by the accumulation steps twice",
-        float(processes): "gradients are summed over the ranks, not averaged",
-        1 / processes: "gradients are averaged over the ranks twice",
-        float(steps * processes): "the loss is divided neither by the accumulation steps nor by the ranks",
-    }
-    meant = [text for factor, text in meanings.items() if factor != 1 and math.isclose(ratio, factor, rel_tol=_NEAR)]
+    meanings = (
+        (steps, "the loss is not divided by the accumulation steps"),
+        (1 / steps, "the loss is divided by the accumulation steps twice"),
+        (processes, "gradients are summed over the ranks, not averaged"),
+        (1 / processes, "gradients are averaged over the ranks twice"),
+        (steps * processes, "the loss is divided neither by the accumulation steps nor by the ranks"),
+    )
+    meant = [text for factor, text in meanings if factor != 1 and math.isclose(ratio, factor, rel_tol=_NEAR)]
     if not meant:
         return None
-    times = f"{ratio:.3g} times" if ratio > 1 else f"one {1 / ratio:.3g}th of"
+    times = f"{ratio:.3g} times" if ratio > 1 else f"1/{1 / ratio:.3g} of"
     return f"the gradient norm is {times} what it should be: {', or '.join(dict.fromkeys(meant))}"
 
 

@@ -19,17 +19,31 @@ NO_NORM = Trait(
     text="in fp32 without ZeRO, DeepSpeed keeps no gradient norm; the weights after clipped SGD stand for it",
     source="deepspeed/runtime/engine.py:_take_model_step",
 )
-SUMS_ON_RANKS = Trait(
-    name="sums in bf16",
-    text="micro-batches are added up in bf16 on each rank, then over the ranks; so does the plain loop",
-    source="deepspeed/runtime/engine.py:allreduce_gradients",
-)
-SUMS_EACH_STEP = Trait(
-    name="sums in bf16 after each micro-step",
-    text="gradients are averaged over the ranks in every micro-step, and these averages added up in bf16; so does the "
-    "plain loop",
-    source="deepspeed/runtime/engine.py:allreduce_gradients",
-)
+_REDUCE = "deepspeed/runtime/engine.py:allreduce_gradients"
+
+
+def _sums(sums: Sums, text: str) -> Trait:
+    return Trait(name=f"sums: {sums}", text=f"{text}; so does the plain loop", source=_REDUCE)
+
+
+SUMS: dict[Sums, Trait] = {
+    "bf16 on ranks": _sums(
+        "bf16 on ranks", "the gradients of micro-batches are added up in bf16 on each rank, then over the ranks"
+    ),
+    "fp32 on ranks": _sums(
+        "fp32 on ranks",
+        "the gradients of micro-batches are added up in fp32 on each rank, then rounded and added up over the ranks in "
+        "bf16",
+    ),
+    "bf16 each step": _sums(
+        "bf16 each step",
+        "gradients are averaged over the ranks in bf16 in every micro-step, and these averages added up in bf16",
+    ),
+    "fp32 each step": _sums(
+        "fp32 each step",
+        "gradients are averaged over the ranks in bf16 in every micro-step, and these averages added up in fp32",
+    ),
+}
 SUMS_ELSEWHERE = Trait(
     name="sums of its own",
     text="gradients are added up in types or an order that the plain loop does not follow: compared loosely",
@@ -37,24 +51,30 @@ SUMS_ELSEWHERE = Trait(
 )
 
 _ADAM = ("Adam", "AdamW")
+_REDUCES_EACH_STEP = 2  # ZeRO stage from which gradients are partitioned
 
 
-def deepspeed_traits(*, stage: int, precision: Precision, optimizer: str, sums_known: bool) -> Iterator[Trait]:
-    """Traits of DeepSpeed in a trial; ``sums_known``: types and order of the sums are those of DeepSpeed by default."""
+def deepspeed_traits(
+    *, stage: int, precision: Precision, optimizer: str, accumulate_in: str | None, sums_known: bool
+) -> Iterator[Trait]:
+    """Traits of DeepSpeed in a trial.
+
+    ``accumulate_in``: data_types.grad_accum_dtype; ``sums_known``: whatever else changes types and order of the sums
+    is as DeepSpeed has it by default.
+    """
     if stage == 0 and precision == "fp32":
         yield NO_NORM
     if precision == "fp32":
         return
     if stage == 0 and optimizer in _ADAM:
         yield DUMMY_STEP
-    if not sums_known:
-        yield SUMS_ELSEWHERE
-    else:
-        yield SUMS_ON_RANKS if stage < 2 else SUMS_EACH_STEP
+    # By default gradients are added up in the type that they have (deepspeed/runtime/engine.py, get_data_types).
+    kind = {None: "bf16", "bf16": "bf16", "bfloat16": "bf16", "fp32": "fp32", "float32": "fp32"}.get(accumulate_in)
+    where = "on ranks" if stage < _REDUCES_EACH_STEP else "each step"
+    found = next((sums for sums in SUMS if sums == f"{kind} {where}"), None)
+    yield SUMS[found] if found is not None and sums_known else SUMS_ELSEWHERE
 
 
 def sums_of(traits: tuple[Trait, ...]) -> Sums:
     """Where the plain loop has to add up, to do as the framework does."""
-    if SUMS_ON_RANKS in traits:
-        return "bf16 on ranks"
-    return "bf16 each step" if SUMS_EACH_STEP in traits else "fp32"
+    return next((sums for sums, trait in SUMS.items() if trait in traits), "fp32")

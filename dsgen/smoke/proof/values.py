@@ -7,7 +7,7 @@ from typing import Any, Literal
 from dsgen.smoke.values import Change
 
 Precision = Literal["fp32", "bf16"]
-Sums = Literal["fp32", "bf16 on ranks", "bf16 each step"]
+Sums = Literal["fp32", "bf16 on ranks", "bf16 each step", "fp32 on ranks", "fp32 each step"]
 """Where gradients of micro-batches and ranks are added up (dsgen/workers/reference.py)."""
 
 
@@ -26,7 +26,7 @@ class Trial:
 
     name: str
     subject: str
-    """deepspeed, fsdp2, or a Python file with an ``observe`` of its own."""
+    """deepspeed (a config), deepspeed_folder, fsdp2, or a Python file with an ``observe`` of its own."""
     precision: Precision
     sums: Sums
     tolerance: str
@@ -53,7 +53,7 @@ class Check:
 
     trial: str
     name: str
-    """first gradient norm, losses, weights, collectives."""
+    """data, first gradient norm, losses, weights, collectives."""
     ok: bool
     difference: float | None
     """Relative; None for collectives, which are counted, and where ``ok`` is by default."""
