@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Part = Literal[
     "parameters",
@@ -17,19 +17,7 @@ Part = Literal[
     "residents",
     "framework",
 ]
-PARTS: tuple[Part, ...] = (
-    "parameters",
-    "gradients",
-    "master_weights",
-    "optimizer_states",
-    "gathered_parameters",
-    "activations",
-    "logits",
-    "buffers",
-    "temporaries",
-    "residents",
-    "framework",
-)
+PARTS: tuple[Part, ...] = get_args(Part)
 
 
 @dataclass(frozen=True, slots=True)
