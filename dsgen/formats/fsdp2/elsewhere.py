@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from dsgen.formats.fsdp2.order import Order
+from dsgen.formats.fsdp2.order import CodeOrder
 from dsgen.formats.torch_names import torchrun
 from dsgen.formats.values import NotCarried
 
 
-def not_carried(order: Order) -> Iterator[NotCarried]:
+def not_carried(order: CodeOrder) -> Iterator[NotCarried]:
     """In the order in which a person would meet them; train.py does all of it."""
     plan, training = order.plan, order.case.training
     yield NotCarried(

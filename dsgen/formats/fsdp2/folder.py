@@ -6,7 +6,7 @@ from typing import Any
 from dsgen.errors import RefusedError
 from dsgen.formats.decoder import decoder_source
 from dsgen.formats.fsdp2.optimizer import optimizer
-from dsgen.formats.fsdp2.order import Order
+from dsgen.formats.fsdp2.order import CodeOrder
 from dsgen.formats.hf_config import NO_SPECIAL_TOKENS, hf_config, model_type
 from dsgen.formats.templating import render
 from dsgen.formats.torch_names import machines
@@ -19,7 +19,7 @@ FILES = frozenset((*OWN, "model.py", "data.py", "sharding.py"))
 _FP32 = 4
 
 
-def scripts(order: Order, templates: Path | None) -> tuple[dict[str, str], frozenset[str]]:
+def scripts(order: CodeOrder, templates: Path | None) -> tuple[dict[str, str], frozenset[str]]:
     """Files by relative path, and which of them may be executed."""
     values = _values(order)
     files = {name: render(f"fsdp2/{name}.j2", values, templates) for name in OWN}
@@ -29,7 +29,7 @@ def scripts(order: Order, templates: Path | None) -> tuple[dict[str, str], froze
     return files, frozenset({LAUNCHER})
 
 
-def _decoder(order: Order, templates: Path | None) -> str:
+def _decoder(order: CodeOrder, templates: Path | None) -> str:
     return decoder_source(
         order.shapes.architecture,
         order.case.training.method,
@@ -40,7 +40,7 @@ def _decoder(order: Order, templates: Path | None) -> str:
     )
 
 
-def _transformers(order: Order, templates: Path | None) -> str:
+def _transformers(order: CodeOrder, templates: Path | None) -> str:
     architecture = order.shapes.architecture
     values = {
         "model": order.shapes.name,
@@ -54,7 +54,7 @@ def _transformers(order: Order, templates: Path | None) -> str:
     return render("fsdp2/transformers/model.py.j2", values, templates)
 
 
-def _factory(order: Order, templates: Path | None) -> str:
+def _factory(order: CodeOrder, templates: Path | None) -> str:
     module, _, function = (order.shapes.factory or "").partition(":")
     if f"{module.partition('.')[0]}.py" in FILES:
         raise RefusedError.at(
@@ -68,7 +68,7 @@ def _factory(order: Order, templates: Path | None) -> str:
 _MODELS = {"decoder": _decoder, "transformers": _transformers, "factory": _factory}
 
 
-def _values(order: Order) -> dict[str, Any]:
+def _values(order: CodeOrder) -> dict[str, Any]:
     case, plan = order.case, order.plan
     schedule = case.training.scheduler
     constant = schedule is not None and schedule.type == "constant" and schedule.warmup_steps == 0

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dsgen.formats.fsdp2.order import Order
+from dsgen.formats.fsdp2.order import CodeOrder
 
 _CLASSES = {"adamw": "torch.optim.AdamW", "adam": "torch.optim.Adam", "sgd": "torch.optim.SGD"}
 
@@ -16,7 +16,7 @@ class Call:
     arguments: dict[str, Any]
 
 
-def optimizer(order: Order) -> Call:
+def optimizer(order: CodeOrder) -> Call:
     """The spec's optimizer, fused where it can be: one kernel a step, and no temporaries.
 
     torch._fused_sgd_ has no rule for DTensors (torch 2.13, torch/distributed/tensor/_ops/), which shards are.

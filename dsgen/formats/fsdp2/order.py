@@ -9,7 +9,7 @@ from dsgen.shapes.values import Shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class CodeOrder:
     """A plan to write, and everything that a file may depend on."""
 
     case: Case

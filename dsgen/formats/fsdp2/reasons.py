@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from dsgen.formats.fsdp2.order import Order
+from dsgen.formats.fsdp2.order import CodeOrder
 from dsgen.formats.values import Reason
 
 _STAGES = {
@@ -11,7 +11,7 @@ _STAGES = {
 }
 
 
-def reasons(order: Order) -> Iterator[Reason]:
+def reasons(order: CodeOrder) -> Iterator[Reason]:
     """Under the names of what the code calls or sets."""
     plan = order.plan
     yield Reason("fully_shard", "blocks, then root", "one block is gathered at a time; the root holds the rest")

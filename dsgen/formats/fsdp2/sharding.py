@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from dsgen.formats.fsdp2.order import Order
+from dsgen.formats.fsdp2.order import CodeOrder
 from dsgen.formats.templating import render
 from dsgen.formats.torch_names import DTYPES
 from dsgen.legality.frozen import keeps_frozen_in_16_bit
@@ -11,7 +11,7 @@ from dsgen.legality.frozen import keeps_frozen_in_16_bit
 TEMPLATE = "fsdp2/sharding.py.j2"
 
 
-def sharding(order: Order, templates: Path | None) -> str:
+def sharding(order: CodeOrder, templates: Path | None) -> str:
     """The module's text; it knows the plan, and of the model only its name."""
     plan = order.plan
     offloads, prefetches = plan.offload_parameters == "cpu", _prefetches(order)
@@ -41,7 +41,7 @@ def sharding(order: Order, templates: Path | None) -> str:
     return render(TEMPLATE, values, templates)
 
 
-def _prefetches(order: Order) -> bool:
+def _prefetches(order: CodeOrder) -> bool:
     """Whether to ask for the next layer's weights ahead of time in the forward pass.
 
     FSDP2 issues a layer's gather when the CPU reaches that layer. The CPU is far ahead of the GPU, so the gather
@@ -52,7 +52,7 @@ def _prefetches(order: Order) -> bool:
     return order.shapes.architecture.moe is not None and order.plan.shards > 1
 
 
-def _summary(order: Order) -> Iterator[str]:
+def _summary(order: CodeOrder) -> Iterator[str]:
     plan = order.plan
     yield f"{plan.world_size} GPU{'s' if plan.world_size > 1 else ''}, ZeRO stage {plan.zero_stage}, {plan.precision}"
     if order.shard_group is not None:

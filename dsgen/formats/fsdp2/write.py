@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dsgen.errors import RefusedError
 from dsgen.formats.fsdp2.elsewhere import not_carried
-from dsgen.formats.fsdp2.order import Order
+from dsgen.formats.fsdp2.order import CodeOrder
 from dsgen.formats.fsdp2.reasons import reasons
 from dsgen.formats.fsdp2.sharding import sharding
 from dsgen.formats.values import Written
@@ -40,7 +40,7 @@ def write(
     case = Case(plan=plan, shapes=shapes, training=training, hardware=hardware, target=target)
     if rows := broken(case):
         raise RefusedError.at(explain(rows[0], plan))
-    order = Order(case=case, sequence_length=sequence_length)
+    order = CodeOrder(case=case, sequence_length=sequence_length)
     files = {NAME: sharding(order, templates)}
     executable: frozenset[str] = frozenset()
     if folder:

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from dsgen.memory.activations.checkpointed import LayerActivations
 from dsgen.memory.fsdp2 import states
 from dsgen.memory.fsdp2.gathered import Gathered
-from dsgen.memory.fsdp2.units import Unit, Units
+from dsgen.memory.fsdp2.units import ModelUnits, Unit
 from dsgen.memory.ledger import Part
 from dsgen.memory.setting import FP32, Setting
 
 Parts = dict[Part, int]
 
 
-def resident(setting: Setting, units: Units) -> int:
+def resident(setting: Setting, units: ModelUnits) -> int:
     """Gradients that are there when the backward pass of the last micro-batch begins.
 
     - One micro-batch: none.
@@ -31,7 +31,7 @@ def resident(setting: Setting, units: Units) -> int:
 
 
 def candidates(
-    setting: Setting, layers: list[LayerActivations], outside: int, gathered: Gathered, units: Units
+    setting: Setting, layers: list[LayerActivations], outside: int, gathered: Gathered, units: ModelUnits
 ) -> Iterator[Parts]:
     """Every block's backward pass, and the root's reduction at the end."""
     kept = sum(layer.kept for layer in layers) + outside

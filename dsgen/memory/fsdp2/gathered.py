@@ -3,7 +3,7 @@
 Read in torch 2.13, torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py.
 """
 
-from dsgen.memory.fsdp2.units import Units
+from dsgen.memory.fsdp2.units import ModelUnits
 from dsgen.memory.setting import FP32, Setting
 
 
@@ -21,7 +21,7 @@ class Gathered:
     - Offloaded: the fp32 shards of the unit that is gathered come to the GPU first, 4 bytes each.
     """
 
-    def __init__(self, setting: Setting, units: Units) -> None:
+    def __init__(self, setting: Setting, units: ModelUnits) -> None:
         self._stays = setting.stage == 2
         self._outlasts = self._stays and setting.plan.accumulation > 1
         self._largest = max((block.whole for block in units.blocks), default=0)

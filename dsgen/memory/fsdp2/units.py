@@ -39,7 +39,7 @@ def _cut(tensor: Tensor, shards: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class ModelUnits:
     """All units of a model."""
 
     blocks: tuple[Unit, ...]
@@ -58,8 +58,8 @@ class Units:
         return self.root.trainable + sum(block.trainable for block in self.blocks)
 
 
-def units_of(setting: Setting) -> Units:
+def units_of(setting: Setting) -> ModelUnits:
     """The units of ``setting``'s model, cut over its shards."""
     shards, ranks = setting.shards, setting.plan.tensor_parallel
     blocks = per_layer(setting.shapes.blocks, lambda block: unit(block.tensors, shards, ranks))
-    return Units(tuple(blocks), unit(setting.shapes.outside, shards, ranks))
+    return ModelUnits(tuple(blocks), unit(setting.shapes.outside, shards, ranks))
