@@ -2,6 +2,8 @@
 
 8 GPUs, ZeRO stage 2, bf16
 activation checkpointing: full
+
+Executed with torch 2.13.0; other versions have not been tried.
 """
 
 from typing import Any

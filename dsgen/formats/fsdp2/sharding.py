@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from dsgen.facts.versions import libraries
 from dsgen.formats.fsdp2.order import CodeOrder
 from dsgen.formats.templating import render
 from dsgen.formats.torch_names import DTYPES
@@ -25,6 +26,7 @@ def sharding(order: CodeOrder, templates: Path | None) -> str:
     values = {
         "model": order.shapes.name,
         "summary": tuple(_summary(order)),
+        "executed": libraries()["torch"].executed,
         "stage": plan.zero_stage,
         "precision": plan.precision,
         "dtype": DTYPES[plan.precision],

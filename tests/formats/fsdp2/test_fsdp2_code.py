@@ -14,6 +14,7 @@ from floors import imports
 from fsdp2_folders import ADAMW, save, written
 
 from dsgen.errors import RefusedError
+from dsgen.facts.versions import libraries
 from dsgen.formats.fsdp2.write import NAME
 from dsgen.formats.values import Written
 from dsgen.plan import Checkpointing
@@ -146,6 +147,11 @@ def calls(text: str, name: str) -> list[dict[str, Any]]:
     found = [node for node in nodes if ast.unparse(node.func).split(".")[-1] == name]
     found.sort(key=lambda node: node.lineno)
     return [{word.arg or "**": ast.unparse(word.value) for word in node.keywords} for node in found]
+
+
+def test_it_says_with_which_torch_it_was_executed() -> None:
+    docstring = ast.get_docstring(ast.parse(written(8).files[NAME])) or ""
+    assert f"Executed with torch {libraries()['torch'].executed}; " in docstring
 
 
 @pytest.mark.parametrize(("stage", "blocks"), [(2, "False"), (3, "True")])
