@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dsgen.formats.families import Traits, traits_of
+from dsgen.formats.published import reads_weights
 from dsgen.formats.templating import render
 from dsgen.shapes.mlp import shared_width
 from dsgen.shapes.norms import norm_names
@@ -75,6 +76,7 @@ def decoder_source(
             "method": method,
             "bare": bare,
             "eager": attention == "eager",
+            "scaled": reads_weights(architecture),
             "real": _sizes(architecture, _rotary_dim(architecture.head_dim, fraction)),
             "tiny": _sizes(small, _rotary_dim(small.head_dim, fraction)),
             "activation": _activation(architecture, traits),

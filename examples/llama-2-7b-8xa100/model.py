@@ -1,10 +1,11 @@
 """A plain-torch decoder with the tensors and the data flow of llama-2-7b.
 
-Parameters are named as in Hugging Face's Llama, without its leading "model.". It is
-made for training from scratch and for trying a config; what changes no shape (RoPE
-base, norm epsilon) stands in Config and has to be set before weights are loaded.
+Parameters are named as in Hugging Face's Llama, without its leading "model.". They
+start from scratch; what changes no shape (RoPE base, norm epsilon) stands in Config
+and has to be set before weights are loaded.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +25,16 @@ IGNORE_INDEX = -100
 
 
 @dataclass(frozen=True)
+class RopeScaling:
+    """Llama 3's way to longer texts, by the names of config.json."""
+
+    factor: float
+    low_freq_factor: float
+    high_freq_factor: float
+    original_max_position_embeddings: float
+
+
+@dataclass(frozen=True)
 class Config:
     """Sizes, by the names of Hugging Face's config.json."""
 
@@ -37,6 +48,7 @@ class Config:
     max_position_embeddings: int = 4096
     rotary_dim: int = 128
     rope_theta: float = 10000.0
+    rope_scaling: RopeScaling | None = None
     norm_eps: float = 1e-5
 
     @classmethod
@@ -75,10 +87,21 @@ def norm(width: int, config: Config) -> nn.Module:
     return nn.RMSNorm(width, eps=config.norm_eps)
 
 
+def stretched(frequencies: Tensor, scaling: RopeScaling) -> Tensor:
+    """Slow rotations by the factor slower, fast ones as they are, a ramp between."""
+    original = scaling.original_max_position_embeddings
+    turns = frequencies * original / (2 * math.pi)  # over the original length
+    low, high = scaling.low_freq_factor, scaling.high_freq_factor
+    kept = ((turns - low) / (high - low)).clamp(0, 1)
+    return frequencies * (kept + (1 - kept) / scaling.factor)
+
+
 def rope_table(length: int, config: Config, like: Tensor) -> Tensor:
     """Cosines and sines of the rotary embedding: (2, length, rotary_dim / 2)."""
     pairs = torch.arange(0, config.rotary_dim, 2, device=like.device).float()
     frequencies = config.rope_theta ** (-pairs / config.rotary_dim)
+    if config.rope_scaling is not None:
+        frequencies = stretched(frequencies, config.rope_scaling)
     positions = torch.arange(length, device=like.device).float()
     angles = torch.outer(positions, frequencies)
     return torch.stack((angles.cos(), angles.sin())).to(like.dtype)

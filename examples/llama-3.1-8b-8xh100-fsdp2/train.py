@@ -1,8 +1,10 @@
 """Trains llama-3.1-8b with FSDP2 on 8 GPUs; sharding.py says how it is laid out.
 
 Usage:
-    launch/torchrun.sh                                  the whole training
-    launch/torchrun.sh --resume                         from the last checkpoint on
+    launch/torchrun.sh                                  the whole training, from scratch
+    launch/torchrun.sh --weights FOLDER                 from published weights on
+    launch/torchrun.sh --resume                         from the last checkpoint on, with
+                                                        the same --weights as before
     NPROC=2 launch/torchrun.sh --size tiny --steps 3    on any machine, in seconds
 """
 
@@ -19,11 +21,12 @@ from checkpoint import TrainingState, load, save
 from data import dataset
 from loader import IGNORE_INDEX, Batch, Progress, windows
 from model import Config, Decoder
+from pretrained import Numbers, Place, published
 from sharding import device_mesh, shard
 from torch import Tensor, nn
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
-from weights import initialise
+from weights import fill, initialise
 
 HERE = Path(__file__).resolve().parent
 SEQUENCE_LENGTH = 16384
@@ -42,6 +45,7 @@ LEAST_RATE = 0.1  # last learning rate divided by the peak
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", choices=("full", "tiny"), default="full")
+    parser.add_argument("--weights", type=Path, help="a folder of Hugging Face")
     parser.add_argument("--steps", type=int, default=5000, help="optimizer steps")
     parser.add_argument("--data", type=Path, help="token ids, a flat binary file")
     parser.add_argument("--output", type=Path, default=HERE / "checkpoints")
@@ -114,6 +118,9 @@ def train(options: argparse.Namespace, device: torch.device) -> None:
     tiny = options.size == "tiny"
     rank, world = dist.get_rank(), dist.get_world_size()
     config = Config.tiny() if tiny else Config()
+    places: dict[str, Place] = {}
+    if options.weights:
+        config, places = published(options.weights, config)
     length = TINY_LENGTH if tiny else SEQUENCE_LENGTH
 
     mesh = device_mesh(device.type)
@@ -121,6 +128,8 @@ def train(options: argparse.Namespace, device: torch.device) -> None:
         model = Decoder(config)
     shard(model, mesh, model.layers)
     initialise(model, options.seed, device)
+    if not options.resume:
+        fill(model, places, device)
 
     # After sharding: the optimizer keeps what it is given.
     optimizer = torch.optim.AdamW(
@@ -133,7 +142,13 @@ def train(options: argparse.Namespace, device: torch.device) -> None:
     )
     progress = Progress()
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, rate_at)
-    state = TrainingState(model, optimizer, progress=progress, scheduler=scheduler)
+    state = TrainingState(
+        model,
+        optimizer,
+        progress=progress,
+        scheduler=scheduler,
+        numbers=Numbers(config),
+    )
     if options.resume:
         load(state, options.output)
 

@@ -3,6 +3,8 @@
 from typing import Any
 
 import torch
+import torch.distributed as dist
+from pretrained import Place, read
 from torch import nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
@@ -28,6 +30,21 @@ def initialise(model: nn.Module, seed: int, device: torch.device) -> None:
         for name, shard in shards.items():
             _take(shard, getattr(module, name).detach())
             setattr(module, name, shard)
+
+
+def fill(model: nn.Module, places: dict[str, Place], device: torch.device) -> None:
+    """Gives the sharded parameters published values; adapters keep theirs.
+
+    Only rank 0 reads; it hands out one tensor at a time.
+    """
+    for path, shard in model.named_parameters():
+        name = path.replace("_checkpoint_wrapped_module.", "")
+        if name not in places:
+            continue
+        whole = torch.empty(shard.shape, dtype=shard.dtype, device=device)
+        if dist.get_rank() == 0:
+            whole.copy_(read(places[name]))
+        _take(shard, whole)
 
 
 @torch.no_grad()

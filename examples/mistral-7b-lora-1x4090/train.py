@@ -1,8 +1,10 @@
 """Trains mistral-7b-v0.3 with DeepSpeed, ZeRO stage 0, on 1 GPU.
 
 Usage:
-    launch/torchrun.sh                                  the whole training
-    launch/torchrun.sh --resume                         from the last checkpoint on
+    launch/torchrun.sh                                  the whole training, from scratch
+    launch/torchrun.sh --weights FOLDER                 from published weights on
+    launch/torchrun.sh --resume                         from the last checkpoint on, with
+                                                        the same --weights as before
     NPROC=2 launch/torchrun.sh --size tiny --steps 3    on any machine, in seconds
 """
 
@@ -18,6 +20,7 @@ import torch.distributed as dist
 from data import dataset, micro_batches
 from deepspeed.accelerator import get_accelerator
 from model import Config, Decoder
+from pretrained import Numbers, Place, published, read
 from tiny import SEQUENCE_LENGTH as TINY_LENGTH
 from tiny import tiny_config
 
@@ -28,6 +31,7 @@ SEQUENCE_LENGTH = 2048
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", choices=("full", "tiny"), default="full")
+    parser.add_argument("--weights", type=Path, help="a folder of Hugging Face")
     parser.add_argument("--steps", type=int, default=2000, help="optimizer steps")
     parser.add_argument("--data", type=Path, help="token ids, a flat binary file")
     parser.add_argument("--output", type=Path, default=HERE / "checkpoints")
@@ -37,6 +41,18 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--log-every", type=int, default=1, metavar="STEPS")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
+
+
+def fill(model: Decoder, places: dict[str, Place], rank: int) -> None:
+    """Gives the model published values, one tensor at a time; adapters keep theirs.
+
+    Rank 0 reads; deepspeed.initialize tells the others.
+    """
+    for name, parameter in model.named_parameters():
+        if name not in places:
+            continue
+        if rank == 0:
+            parameter.data.copy_(read(places[name]))
 
 
 def remove_older(folder: Path, step: int, keep: int) -> None:
@@ -61,6 +77,9 @@ def main() -> None:
     if tiny:
         ds_config = tiny_config(ds_config, on_gpu)
     config = Config.tiny() if tiny else Config()
+    places: dict[str, Place] = {}
+    if options.weights:
+        config, places = published(options.weights, config)
     length = TINY_LENGTH if tiny else SEQUENCE_LENGTH
 
     torch.manual_seed(options.seed)
@@ -69,6 +88,8 @@ def main() -> None:
     with torch.device(accelerator.current_device_name()):
         model = Decoder(config)
     torch.set_default_dtype(torch.float32)
+    if not options.resume:
+        fill(model, places, rank)
     model.enable_checkpointing("full")
     engine, _, _, _ = deepspeed.initialize(
         model=model,
@@ -81,6 +102,7 @@ def main() -> None:
         path, state = engine.load_checkpoint(str(options.output))
         if path is None:
             raise SystemExit(f"no checkpoint in {options.output}")
+        Numbers(config).load_state_dict(state["numbers"])
         first = state["step"]
     # Model weights start equal on all ranks; what is random from here on differs.
     torch.manual_seed(options.seed + 1 + first * world + rank)
@@ -128,7 +150,8 @@ def main() -> None:
             logged, since = step, time.perf_counter()
         if step % options.save_every == 0 or step == options.steps:
             # Every rank saves its own shard.
-            engine.save_checkpoint(str(options.output), client_state={"step": step})
+            state = {"step": step, "numbers": Numbers(config).state_dict()}
+            engine.save_checkpoint(str(options.output), client_state=state)
             # All ranks have written by now, and what --resume reads is the new one.
             if rank == 0:
                 remove_older(options.output, step, options.keep)

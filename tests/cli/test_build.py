@@ -22,6 +22,7 @@ FOLDER = {
     "ds_config.json",
     "train.py",
     "model.py",
+    "pretrained.py",
     "data.py",
     "tiny.py",
     "launch/torchrun.sh",

@@ -8,6 +8,7 @@ from dsgen.formats.deepspeed.case import Order
 from dsgen.formats.deepspeed.elsewhere import ATTENTION
 from dsgen.formats.deepspeed.trainer import arguments
 from dsgen.formats.hf_config import NO_SPECIAL_TOKENS, hf_config, model_type
+from dsgen.formats.published import loadable, pretrained, reads_weights
 from dsgen.formats.templating import render
 from dsgen.formats.torch_names import DTYPES, machines
 from dsgen.shapes.tiny import tiny
@@ -34,10 +35,16 @@ def _own_loop(order: Order, templates: Path | None) -> dict[str, str]:
         attention=case.training.attention,
         templates=templates,
     )
-    values = _values(order) | {"dtype": DTYPES[case.plan.precision]}
+    architecture = case.shapes.architecture
+    values = _values(order) | {
+        "dtype": DTYPES[case.plan.precision],
+        "weights": reads_weights(architecture),
+        "loadable": loadable(architecture),
+    }
     return {
         "train.py": render("deepspeed/train.py.j2", values, templates),
         "model.py": model,
+        **pretrained(architecture, templates),
         "data.py": render("model/data.py.j2", {"sharded": True}, templates),
     }
 

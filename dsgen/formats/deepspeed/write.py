@@ -15,6 +15,7 @@ from dsgen.formats.deepspeed.optimizer import optimizer
 from dsgen.formats.deepspeed.precision import precision
 from dsgen.formats.deepspeed.scheduler import scheduler
 from dsgen.formats.deepspeed.zero import zero
+from dsgen.formats.published import start
 from dsgen.formats.templating import render
 from dsgen.formats.values import Reason, Written
 from dsgen.hardware import Hardware
@@ -55,12 +56,14 @@ def write(
     reasons = list(chain.from_iterable(section(order) for section in _SECTIONS))
     files = {NAME: _config(reasons, templates)}
     executable: frozenset[str] = frozenset()
+    notes = list(not_carried(order))
     if folder:
         from dsgen.formats.deepspeed.folder import scripts
 
         beside, executable = scripts(order, templates)
         files |= beside
-    return Written(files, tuple(not_carried(order)), tuple(reasons), executable)
+        notes += start(shapes.architecture, by_transformers=order.by_trainer)
+    return Written(files, tuple(notes), tuple(reasons), executable)
 
 
 def _config(reasons: list[Reason], templates: Path | None) -> str:

@@ -8,6 +8,7 @@ from dsgen.formats.decoder import decoder_source
 from dsgen.formats.fsdp2.optimizer import optimizer
 from dsgen.formats.fsdp2.order import CodeOrder
 from dsgen.formats.hf_config import NO_SPECIAL_TOKENS, hf_config, model_type
+from dsgen.formats.published import NAME, loadable, pretrained, reads_weights
 from dsgen.formats.templating import render
 from dsgen.formats.torch_names import machines
 from dsgen.shapes.tiny import tiny
@@ -15,7 +16,7 @@ from dsgen.units import format_bytes
 
 LAUNCHER = "launch/torchrun.sh"
 OWN = ("train.py", "loader.py", "weights.py", "checkpoint.py")
-FILES = frozenset((*OWN, "model.py", "data.py", "sharding.py"))
+FILES = frozenset((*OWN, "model.py", "data.py", "sharding.py", NAME))
 _FP32 = 4
 
 
@@ -24,6 +25,8 @@ def scripts(order: CodeOrder, templates: Path | None) -> tuple[dict[str, str], f
     values = _values(order)
     files = {name: render(f"fsdp2/{name}.j2", values, templates) for name in OWN}
     files["model.py"] = _MODELS[order.source](order, templates)
+    if order.source == "decoder":
+        files |= pretrained(order.shapes.architecture, templates)
     files["data.py"] = render("model/data.py.j2", {"sharded": False}, templates)
     files[LAUNCHER] = render(f"{LAUNCHER}.j2", machines(order.plan), templates)
     return files, frozenset({LAUNCHER})
@@ -77,6 +80,8 @@ def _values(order: CodeOrder) -> dict[str, Any]:
         "plan": plan,
         "shard_group": order.shard_group,
         "source": order.source,
+        "weights": order.source == "decoder" and reads_weights(case.shapes.architecture),
+        "loadable": loadable(case.shapes.architecture),
         "sequence_length": order.sequence_length,
         "steps": schedule.total_steps if schedule else None,
         "schedule": None if constant else schedule,

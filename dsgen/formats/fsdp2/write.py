@@ -8,6 +8,7 @@ from dsgen.formats.fsdp2.elsewhere import not_carried
 from dsgen.formats.fsdp2.order import CodeOrder
 from dsgen.formats.fsdp2.reasons import reasons
 from dsgen.formats.fsdp2.sharding import sharding
+from dsgen.formats.published import start
 from dsgen.formats.values import Written
 from dsgen.hardware import Hardware
 from dsgen.legality.check import broken, explain
@@ -43,9 +44,12 @@ def write(
     order = CodeOrder(case=case, sequence_length=sequence_length)
     files = {NAME: sharding(order, templates)}
     executable: frozenset[str] = frozenset()
+    notes = list(not_carried(order))
     if folder:
         from dsgen.formats.fsdp2.folder import scripts
 
         beside, executable = scripts(order, templates)
         files |= beside
-    return Written(files, tuple(not_carried(order)), tuple(reasons(order)), executable)
+        if order.source != "factory":
+            notes += start(shapes.architecture, by_transformers=order.source == "transformers")
+    return Written(files, tuple(notes), tuple(reasons(order)), executable)

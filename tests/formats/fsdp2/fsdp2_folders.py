@@ -92,6 +92,7 @@ def job(
     masked: bool = False,
     resume_at: int = 0,
     loss_scale: float = 0,
+    weights: bool = False,
     **asked: Any,
 ) -> dict[str, Any]:
     """A folder and what tests/formats/fsdp2/train_folders.py needs to know of it."""
@@ -108,6 +109,7 @@ def job(
         "masked": masked,
         "resume_at": resume_at,
         "loss_scale": loss_scale,
+        "weights": str(folder / "published") if weights else None,
         "clipping": asked.get("clipping", 1.0),
         "optimizer": {key: optimizer[key] for key in ("type", *wanted)},
         "schedule": None if schedule is None else asdict(schedule),

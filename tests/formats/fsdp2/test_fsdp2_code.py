@@ -258,5 +258,6 @@ def test_what_sharding_alone_cannot_say() -> None:
         "sequence_length",
         "gradient_clipping",
         "world_size",
+        "rope_theta",
     ]
     assert told["world_size"] == "torchrun --standalone --nproc-per-node 8"

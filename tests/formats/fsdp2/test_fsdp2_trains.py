@@ -58,6 +58,8 @@ TWO: dict[str, dict[str, Any]] = {
         "checkpointing": Checkpointing("full"),
         "resume_at": 2,
     },
+    "published weights": {"weights": True, "checkpointing": Checkpointing("full"), "resume_at": 2},
+    "published weights, offload": {**ON_CPU, "weights": True},
     "overflow": {"precision": "fp16", "loss_scale": 2.0**100, "steps": 3, "accumulation": 2},
     "tied": {"model": "qwen2.5-0.5b", "accumulation": 2, "clipping": 0.0},
 }

@@ -12,6 +12,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 from torch.nn.functional import cross_entropy, pad
 from torch.utils._python_dispatch import TorchDispatchMode
 
-MODULES = ("train", "loader", "weights", "checkpoint", "sharding", "model", "data")
+MODULES = ("train", "loader", "weights", "checkpoint", "sharding", "model", "data", "pretrained")
 LENGTH = 32
 IGNORE = -100
 
@@ -62,6 +63,7 @@ def options(job: dict[str, Any], **changes: Any) -> argparse.Namespace:
         "size": "tiny",
         "steps": job["steps"],
         "model": None,
+        "weights": job["weights"] and Path(job["weights"]),
         "data": Path(job["data"]),
         "output": Path(job["folder"]) / "checkpoints",
         "resume": False,
@@ -86,8 +88,34 @@ def trained(module: Any, chosen: argparse.Namespace) -> dict[str, Any]:
     return torch.load(file, weights_only=False)["training"]  # type: ignore[no-any-return]
 
 
-def first_values(module: Any, seed: int) -> Any:
+# Numbers that change no shape and are no class's default.
+PUBLISHED = {"rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}, "rms_norm_eps": 3e-6}
+
+
+def publish(module: Any, folder: str) -> None:
+    """A checkpoint of Hugging Face's class."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    tiny = asdict(module.Config.tiny())
+    sizes = {key: value for key, value in tiny.items() if not key.startswith(("rope", "rotary", "norm"))}
+    torch.manual_seed(9)
+    LlamaForCausalLM(LlamaConfig(**sizes, **PUBLISHED)).save_pretrained(folder)
+
+
+def read_whole(module: Any, folder: str) -> Any:
+    """The decoder with that checkpoint's tensors and numbers."""
+    from safetensors.torch import load_file
+
+    model = module.Decoder(replace(module.Config.tiny(), rope_theta=500000.0, norm_eps=3e-6))
+    tensors = load_file(Path(folder) / "model.safetensors")
+    model.load_state_dict({name.removeprefix("model."): tensor for name, tensor in tensors.items()})
+    return model
+
+
+def first_values(module: Any, seed: int, weights: str | None = None) -> Any:
     """The model as one process would fill it."""
+    if weights:
+        return read_whole(module, weights)
     if not hasattr(module, "Decoder"):
         torch.manual_seed(seed)
         return module.build(module.configuration(None, True)) if hasattr(module, "configuration") else module.build()
@@ -129,7 +157,7 @@ def rate(step: int, schedule: dict[str, Any] | None) -> float:
 
 def plain(job: dict[str, Any], module: Any) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
     """Weights before and after the same training in one process."""
-    model = first_values(module, 5)
+    model = first_values(module, 5, job["weights"])
     before = {name: value.detach().clone() for name, value in model.named_parameters()}
     kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "sgd": torch.optim.SGD}[job["optimizer"].pop("type")]
     optimizer = kind([p for p in model.parameters() if p.requires_grad], **job["optimizer"])
@@ -181,6 +209,10 @@ def overflown(module: Any, job: dict[str, Any]) -> dict[str, Any]:
 
 def work(job: dict[str, Any]) -> dict[str, Any]:
     module = load(job["folder"])
+    if job["weights"]:
+        if dist.get_rank() == 0:
+            publish(module, job["weights"])
+        dist.barrier()
     if job["masked"]:
         pairs = sys.modules["loader"].with_targets
         sys.modules["loader"].with_targets = lambda batch: (pairs(batch)[0], mask(pairs(batch)[1]))
