@@ -41,13 +41,13 @@ def pretrained(architecture: Architecture, templates: Path | None) -> dict[str, 
     """The file that reads a checkpoint; none where the names differ."""
     if not reads_weights(architecture):
         return {}
-    # A gelu by its name in config.json: the tanh approximation is what GELU of these classes means.
+    gelu = "gelu_pytorch_tanh" if traits_of(architecture).tanh_gelu else "gelu"
     values: dict[str, Any] = {
-        "activation": "silu" if architecture.mlp == "swiglu" else "gelu_pytorch_tanh",
+        # By its name in config.json.
+        "activation": {"swiglu": "silu", "relu": "relu"}.get(architecture.mlp, gelu),
         "window": architecture.sliding_window is not None,
         "tied": architecture.tied,
     }
-    assert values["activation"] == "silu" or traits_of(architecture).tanh_gelu
     return {NAME: render(TEMPLATE, values, templates)}
 
 
