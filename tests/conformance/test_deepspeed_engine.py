@@ -71,7 +71,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str 
     """What the engine says to each config; the op that DeepSpeed builds on a CPU is built once and kept."""
     folder = tmp_path_factory.mktemp("engine")
     options = Options(device="cpu")
-    extensions = prepare(["deepspeed_shm_comm"], probe(options, False, folder), options, folder, print)
+    extensions = prepare(["deepspeed_shm_comm"], probe(options, False, False, folder), options, folder, print)
     added = {key: config for key, (config, _) in RAISES.items()} | TRAINS
     rank = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
     ran = subprocess.run(

@@ -33,7 +33,7 @@ def spoilt(value: Any, rng: random.Random) -> Any:
 @pytest.mark.parametrize("loaded_by", [None, "deepspeed", "transformers", "accelerate", "lightning"])
 def test_no_config_crashes_the_linter(loaded_by: Any) -> None:
     rng = random.Random()
-    begin = time.perf_counter()
+    begin = time.process_time()
     configs = real_values()
     for _ in range(200):
         config = spoilt(mutated(rng.choice(configs), rng), rng)
@@ -51,7 +51,7 @@ def test_no_config_crashes_the_linter(loaded_by: Any) -> None:
             lint_github(view)
         except Exception as error:
             raise AssertionError(f"{version}: {text}") from error
-    assert time.perf_counter() - begin < 60
+    assert time.process_time() - begin < 60
 
 
 def cut(text: str, rng: random.Random) -> str:

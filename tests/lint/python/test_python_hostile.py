@@ -89,9 +89,9 @@ DEEP: dict[str, str] = {
 
 @pytest.mark.parametrize("text", DEEP.values(), ids=DEEP.keys())
 def test_what_is_deep_or_turns_in_circles_ends(text: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     lint("import torch, deepspeed, accelerate\n" + text + LOOP)
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 BIG: dict[str, str] = {
@@ -113,9 +113,9 @@ BIG: dict[str, str] = {
 
 @pytest.mark.parametrize("text", BIG.values(), ids=BIG.keys())
 def test_what_is_big_is_done_in_seconds(text: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     lint(text)
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20
 
 
 def test_nothing_that_is_linted_runs(tmp_path: Path) -> None:
