@@ -13,7 +13,9 @@ from dsgen.planner.job import decide_spec
 from dsgen.spec.read import spec_from_text
 
 NUMBERS = json.dumps(list(range(100_000)))
-SPEC = "{model: llama-2-7b, hardware: {gpu: a100, gpus_per_node: 8}, training: {sequence_length: 4096, global_batch: 64}}"
+SPEC = (
+    "{model: llama-2-7b, hardware: {gpu: a100, gpus_per_node: 8}, training: {sequence_length: 4096, global_batch: 64}}"
+)
 
 
 def least(work: Callable[[], object], tries: int) -> float:
