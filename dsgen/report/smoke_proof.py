@@ -18,8 +18,9 @@ def equality_text(equal: Equality) -> Iterator[str]:
         yield "  NOT equal to a plain loop in one process (differences, and what is allowed):"
     for trial, checks in groupby(equal.checks, key=lambda check: check.trial):
         found = list(checks)
-        figures = [_short(check) for check in found if check.name != "collectives"]
-        if all(check.ok for check in found if check.name == "collectives"):
+        figures = [_short(check) for check in found if check.difference is not None]
+        talks = [check for check in found if check.name == "collectives"]
+        if talks and all(check.ok for check in talks):
             figures.append("collectives as planned")
         yield f"    {trial}: {', '.join(figures)}"
         yield from (f"      {check.text}" for check in found if not check.ok)

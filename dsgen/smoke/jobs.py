@@ -9,7 +9,7 @@ from dsgen.smoke.adapt import Adapted, adapt
 from dsgen.smoke.adapt.edits import Edits
 from dsgen.smoke.adapt.folder import Read, copy_of, has_own_loop, read_folder
 from dsgen.smoke.proof.deepspeed_trials import deepspeed_trials, not_comparable
-from dsgen.smoke.proof.fsdp2_trials import MICRO_BATCH, fsdp2_trials
+from dsgen.smoke.proof.fsdp2_trials import fsdp2_trials
 from dsgen.smoke.proof.request import trial_request
 from dsgen.smoke.proof.values import Trial
 from dsgen.smoke.values import Case, Machine, Options
@@ -83,7 +83,7 @@ def _deepspeed(
     }
     reason = reason or not_comparable(Edits(adapted.config))
     # Trials are made from the config that runs, and only if it does: a config may hold anything at all.
-    trials = [] if reason else list(_readable_trials(adapted, checkpointing, processes))
+    trials = [] if reason else list(readable_trials(adapted, checkpointing, processes))
     if not reason and not trials:
         reason = "the batch sizes or the optimizer are not such that a plain loop could follow them"
     where = {"model": str(model)}
@@ -96,11 +96,12 @@ def _deepspeed(
     return _prepared(index, case, adapted, request, trials, where, own, folder, options, reason)
 
 
-def _readable_trials(adapted: Adapted, checkpointing: tuple[str, int], processes: int) -> list[Trial]:
+def readable_trials(adapted: Adapted, checkpointing: tuple[str, int], processes: int) -> list[Trial]:
+    """The trials of a config; none where its values are of types that DeepSpeed will refuse."""
     try:
         return list(deepspeed_trials(adapted, checkpointing, processes))
     except (TypeError, ValueError, AttributeError, ZeroDivisionError):
-        return []  # values of types that DeepSpeed will refuse
+        return []
 
 
 def _fsdp2(index: int, case: Case, own: Path, options: Options, processes: int, reason: str | None) -> Prepared:
@@ -109,7 +110,7 @@ def _fsdp2(index: int, case: Case, own: Path, options: Options, processes: int, 
     request: dict[str, object] = {
         "kind": "fsdp2",
         "folder": str(own),
-        "micro_batch": MICRO_BATCH,
+        "micro_batch": read.micro_batch,
         "accumulation": read.accumulation,
         "steps": options.steps,
         "seed": options.seed,

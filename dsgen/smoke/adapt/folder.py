@@ -19,6 +19,7 @@ class Read:
     """What train.py and sharding.py say of themselves."""
 
     precision: str
+    micro_batch: int
     accumulation: int
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
@@ -38,6 +39,7 @@ def read_folder(folder: Path, processes: int) -> Read:
     return Read(
         notes=notes if group >= processes > 1 else (),
         precision=_PRECISIONS.get(dtype[1], "fp32") if dtype else "fp32",
+        micro_batch=wanted["MICRO_BATCH"][1],
         accumulation=wanted["ACCUMULATION"][1],
         changes=(
             Change(key="--size", before="full", after="tiny", why="any machine can train it"),
