@@ -108,8 +108,9 @@ def proven(place: Path, spec: str, to: str) -> None:
     assert run["script"]["ok"] is True, run["script"]["reason"]
 
 
-@pytest.mark.parametrize(("spec", "to"), rotated([(spec, to) for spec in EXAMPLES for to in FORMATS], 1))
-def test_an_example_is_equal(tmp_path: Path, spec: str, to: str) -> None:
+def test_an_example_is_equal(tmp_path: Path) -> None:
+    """One that rotates with the commit."""
+    ((spec, to),) = rotated([(spec, to) for spec in EXAMPLES for to in FORMATS], 1)
     proven(tmp_path, spec, to)
 
 
