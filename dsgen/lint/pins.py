@@ -9,6 +9,7 @@ from pathlib import Path
 from dsgen.errors import InputError
 from dsgen.lint import versions
 from dsgen.lint.beside import names_in, read_beside
+from dsgen.lint.target import INSTALLED
 
 # Patterns are compiled where a file speaks of DeepSpeed: a start is too short for those that nobody needs.
 _RELEASE = r"(\d+(?:\.\d+)+[\w.+-]*)(?![\w.+*-])"
@@ -41,7 +42,7 @@ def deepspeed_of(folder: Path) -> tuple[str, str] | None:
             for version, name in pins.items():
                 return version, name
     installed = _installed()
-    return (installed, "installed") if installed else None
+    return (installed, INSTALLED) if installed else None
 
 
 def _up_to_the_root(folder: Path) -> Iterator[Path]:

@@ -9,14 +9,19 @@ if TYPE_CHECKING:  # it brings the whole spec along, which a lint does not need
     from dsgen.target import Loader
 
 
+INSTALLED = "installed"
+"""The origin of a version that is only found beside dsgen: likely the project's, but nobody said so."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintTarget:
     """Library versions, who loads the file, and how many processes; None where nobody said."""
 
     deepspeed: versions.Version
-    """The version whose rules apply: the stated one, else the newest that dsgen knows."""
+    """The version whose rules apply: the stated one, else what is installed, else the newest that dsgen knows."""
     stated: bool
-    """Whether the DeepSpeed version was stated, or found in the project."""
+    """Whether the DeepSpeed version was stated, or found in the project's files. What is merely installed may be newer
+    than what the file was written for, so what only some versions refuse is no error then."""
     origin: str | None = None
     """Where the version was found, if nobody stated it outright."""
     loaded_by: "Loader | None" = None
@@ -31,7 +36,7 @@ class LintTarget:
     def library(self) -> str:
         """DeepSpeed with its version, for messages; says where nobody stated it."""
         name = f"DeepSpeed {versions.show(self.deepspeed)}"
-        origin = self.origin if self.stated else "the newest known"
+        origin = self.origin or (None if self.stated else "the newest known")
         return f"{name} ({origin})" if origin else name
 
 
@@ -47,7 +52,7 @@ def make_target(
 
     return LintTarget(
         deepspeed=versions.parse(deepspeed or newest()),
-        stated=deepspeed is not None,
+        stated=deepspeed is not None and origin != INSTALLED,
         origin=origin,
         loaded_by=loaded_by,
         world_size=world_size,

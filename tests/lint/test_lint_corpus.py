@@ -4,7 +4,7 @@ import pytest
 from deepspeed_configs import DEEPSPEED, corpus, lint
 
 from dsgen.lint.run import lint_bytes
-from dsgen.lint.target import make_target
+from dsgen.lint.target import INSTALLED, make_target
 
 pytestmark = pytest.mark.skipif(not corpus(), reason="DSGEN_SHARED is unset: no corpus of real configs at hand")
 
@@ -19,10 +19,10 @@ DEFENDED = {
 }
 
 
-@pytest.mark.parametrize("version", [None, "0.19.6"])
+@pytest.mark.parametrize(("version", "origin"), [(None, None), ("0.19.6", None), ("0.19.8", INSTALLED)])
 @pytest.mark.parametrize("loaded_by", [None, "transformers"])
-def test_working_files_get_no_error(version: str | None, loaded_by: str | None) -> None:
-    target = make_target(version, loaded_by)  # type: ignore[arg-type]
+def test_working_files_get_no_error(version: str | None, origin: str | None, loaded_by: str | None) -> None:
+    target = make_target(version, loaded_by, origin=origin)  # type: ignore[arg-type]
     checked = 0
     for real in corpus():
         if real.works and real.accepted:
