@@ -6,6 +6,7 @@ are built before any rank starts, in one process, with a time limit of its own a
 
 import hashlib
 import os
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ def prepare(ops: Sequence[str], machine: Machine, options: Options, folder: Path
     try:
         with held(extensions, options.build_timeout, say):
             clear_stale(extensions, options.build_timeout, say)
-            missing = [op for op in ops if not _stamp(extensions, op, machine).exists()]
+            missing = [op for op in ops if not _is_built(extensions, op, machine)]
             if missing:
                 _check_tools(missing[0])
                 _build(missing, machine, options, extensions, folder, say)
@@ -85,6 +86,18 @@ def prepare(ops: Sequence[str], machine: Machine, options: Options, folder: Path
             help="set TORCH_EXTENSIONS_DIR (or XDG_CACHE_HOME) to a folder that can be written to",
         ) from error
     return extensions
+
+
+def _is_built(extensions: Path, op: str, machine: Machine) -> bool:
+    """Whether a rank that loads the op finds it ready: these libraries have built it once, and ninja would do nothing.
+
+    torch runs ninja at every load; one that was killed in a rebuild has removed the objects of the build before it.
+    """
+    ninja = tool("ninja")
+    if ninja is None or not _stamp(extensions, op, machine).exists():
+        return False
+    ran = subprocess.run([ninja, "-n"], cwd=extensions / op, capture_output=True, check=False)
+    return ran.returncode == 0 and b"no work to do" in ran.stdout
 
 
 def _stamp(extensions: Path, op: str, machine: Machine) -> Path:

@@ -46,11 +46,11 @@ def _environment() -> dict[str, str]:
     return environment
 
 
-def tool(name: str) -> bool:
-    """Whether workers will find this program."""
+def tool(name: str) -> str | None:
+    """The program of that name that workers will find; None if there is none."""
     import shutil
 
-    return shutil.which(name, path=_environment()["PATH"]) is not None
+    return shutil.which(name, path=_environment()["PATH"])
 
 
 def stop(workers: "Sequence[subprocess.Popen[bytes]]", grace: float = _GRACE_SECONDS) -> None:

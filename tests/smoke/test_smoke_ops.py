@@ -1,5 +1,6 @@
 """Which ops are built, where, and what is said when they can't be."""
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from smoke_helpers import CPU, config
 
 from dsgen.errors import DsgenError, MissingToolError
 from dsgen.smoke import ops
+from dsgen.smoke.session import tool
 from dsgen.smoke.values import Options
 
 SHM = "deepspeed_shm_comm"
@@ -63,17 +65,38 @@ def test_no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_no_ninja(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
-    monkeypatch.setattr(ops, "tool", lambda name: name != "ninja")
+    monkeypatch.setattr(ops, "tool", lambda name: None if name == "ninja" else name)
     with pytest.raises(MissingToolError, match="no ninja"):
         prepare(tmp_path)
 
 
-def test_what_is_built_is_not_built_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder of an op that ninja has built of one object."""
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
-    (tmp_path / SHM).mkdir()
+    folder = tmp_path / SHM
+    folder.mkdir()
+    (folder / "build.ninja").write_text("rule make\n  command = touch $out\nbuild shm.o: make\n", "utf-8")
+    ninja = tool("ninja")
+    assert ninja is not None
+    subprocess.run([ninja], cwd=folder, capture_output=True, check=True)
     ops._stamp(tmp_path, SHM, CPU).touch()
+    return folder
+
+
+def test_what_is_built_is_not_built_again(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ops, "_build", lambda *_: pytest.fail("built again"))
-    assert prepare(tmp_path) == tmp_path
+    assert prepare(built.parent) == built.parent
+
+
+def test_what_a_killed_rebuild_took_away_is_built_before_the_ranks_start(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (built / "shm.o").unlink()
+    asked: list[object] = []
+    monkeypatch.setattr(ops, "_build", lambda missing, *_: asked.append(missing))
+    prepare(built.parent)
+    assert asked == [[SHM]]
 
 
 def test_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
