@@ -58,7 +58,18 @@ def weights_of(rank: Rank, engine: Any) -> Mapping[str, Any]:
 
 
 def _masters_without_zero(optimizer: Any) -> dict[int, Any]:
-    """The fp32 copies of stage 0 (deepspeed/runtime/fp16/unfused_optimizer.py), by the id of their parameter."""
+    """The fp32 copies of stage 0, by the id of their parameter.
+
+    Tensor by tensor (deepspeed/runtime/fp16/unfused_optimizer.py), or with FusedAdam one after the other in a flat
+    tensor per group (fused_optimizer.py).
+    """
+    if hasattr(optimizer, "fp32_groups_flat"):
+        groups = zip(optimizer.fp16_groups, optimizer.fp32_groups_flat, strict=True)
+        return {
+            id(parameter): part.view(parameter.shape)
+            for parameters, flat in groups
+            for parameter, part in zip(parameters, flat.split([p.numel() for p in parameters]), strict=True)
+        }
     if not hasattr(optimizer, "fp16_groups") or not hasattr(optimizer, "fp32_groups"):
         return {}
     return {

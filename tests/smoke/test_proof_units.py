@@ -69,8 +69,14 @@ def test_bf16_sums_are_followed_where_they_are_known() -> None:
     ("section", "plain"),
     [
         ({"type": "Adam", "params": {"lr": 1, "torch_adam": True}}, {"type": "AdamW", "params": {"lr": 1}}),
-        ({"type": "Adam", "params": {"adam_w_mode": False}}, {"type": "Adam", "params": {}}),
-        ({"type": "AdamW", "params": {"betas": [0.9, 0.95]}}, {"type": "AdamW", "params": {"betas": (0.9, 0.95)}}),
+        ({"type": "Adam", "params": {"adam_w_mode": False, "torch_adam": True}}, {"type": "Adam", "params": {}}),
+        # DeepSpeed's own Adam does not decay by default.
+        ({"type": "AdamW", "params": {"lr": 1}}, {"type": "AdamW", "params": {"lr": 1, "weight_decay": 0.0}}),
+        ({"type": "AdamW", "params": {"bias_correction": False}}, None),
+        (
+            {"type": "AdamW", "params": {"betas": [0.9, 0.95], "weight_decay": 0.1}},
+            {"type": "AdamW", "params": {"betas": (0.9, 0.95), "weight_decay": 0.1}},
+        ),
         ({"type": "SGD", "params": {"lr": 0.1}}, {"type": "SGD", "params": {"lr": 0.1}}),
         ({"type": "Muon", "params": {}}, None),
         ({}, None),

@@ -25,6 +25,9 @@ def optimizer(edits: Edits, machine: Machine, native_ops: bool) -> dict[str, Any
         native = "DeepSpeedCPUAdam" if _offloaded(edits) else "FusedAdam"
         why = f"{native} needs a C++ build; --native-ops keeps it"
         edits.set("optimizer.params.torch_adam", True, why)
+        if edits.get("optimizer.params.weight_decay") is None:
+            why = f"{native} decays weights by 0 where the file doesn't say, torch's AdamW by 0.01"
+            edits.set("optimizer.params.weight_decay", 0.0, why)
         for param in _NATIVE_ONLY_PARAMS:
             edits.drop(f"optimizer.params.{param}", f"torch's Adam has no such parameter, {native} does")
     return None

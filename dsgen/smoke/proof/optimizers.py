@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-# What DeepSpeed takes away before it makes torch's optimizer, or what changes no figure.
-_HOW = ("torch_adam", "adam_w_mode", "fused", "foreach")
+# What DeepSpeed takes away before it makes an optimizer, or what changes no figure.
+_HOW = ("torch_adam", "adam_w_mode", "fused", "foreach", "bias_correction", "set_grad_none", "fp32_optimizer_states")
 _TORCHS_OWN = ("SGD", "Adagrad", "RMSprop", "Adamax", "NAdam", "RAdam", "Adadelta")
 
 
@@ -19,10 +19,17 @@ def plain_optimizer(section: Mapping[str, Any]) -> dict[str, Any] | None:
     if "betas" in arguments:
         arguments["betas"] = tuple(arguments["betas"])
     lower = name.lower()
-    if lower == "adamw":
-        return {"type": "AdamW", "params": arguments}
-    if lower == "adam":
-        return {"type": "AdamW" if params.get("adam_w_mode", True) else "Adam", "params": arguments}
+    if lower in ("adam", "adamw"):
+        return _adam(lower == "adamw" or bool(params.get("adam_w_mode", True)), params, arguments)
     if lower == "adagrad":
         return {"type": "Adagrad", "params": arguments}
     return {"type": name, "params": arguments} if name in _TORCHS_OWN else None
+
+
+def _adam(decoupled: bool, params: Mapping[str, Any], arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """DeepSpeed's own (deepspeed/ops/adam/fused_adam.py, cpu_adam.py) decay by 0 by default, torch's AdamW by 0.01."""
+    if not params.get("torch_adam"):
+        arguments.setdefault("weight_decay", 0.0)
+    if params.get("bias_correction", True) is not True:
+        return None
+    return {"type": "AdamW" if decoupled else "Adam", "params": arguments}
