@@ -79,7 +79,7 @@ def prepare(ops: Sequence[str], machine: Machine, options: Options, folder: Path
                 _check_tools(missing[0])
                 _build(missing, machine, options, extensions, folder, say)
                 for op in missing:
-                    _stamp(extensions, op, machine).touch()
+                    _stamp(extensions, op).write_text(_key(machine), "utf-8")
     except OSError as error:
         raise DsgenError.at(
             f"no ops can be built in {extensions}: {error.strerror}",
@@ -94,15 +94,22 @@ def _is_built(extensions: Path, op: str, machine: Machine) -> bool:
     torch runs ninja at every load; one that was killed in a rebuild has removed the objects of the build before it.
     """
     ninja = tool("ninja")
-    if ninja is None or not _stamp(extensions, op, machine).exists():
+    stamp = _stamp(extensions, op)
+    if ninja is None or not stamp.is_file() or stamp.read_text("utf-8") != _key(machine):
         return False
     ran = subprocess.run([ninja, "-n"], cwd=extensions / op, capture_output=True, check=False)
     return ran.returncode == 0 and b"no work to do" in ran.stdout
 
 
-def _stamp(extensions: Path, op: str, machine: Machine) -> Path:
-    """Says that these libraries have built and loaded this op; gone with its folder."""
-    return extensions / op / f".dsgen-py{machine.python}-torch{machine.torch}-deepspeed{machine.deepspeed}"
+def _stamp(extensions: Path, op: str) -> Path:
+    """Says which libraries have built and loaded this op last; gone with its folder."""
+    return extensions / op / ".dsgen"
+
+
+def _key(machine: Machine) -> str:
+    """The libraries with their places: torch rebuilds an op for the same versions of another environment."""
+    versions = (f"python {machine.python}", f"torch {machine.torch}", f"deepspeed {machine.deepspeed}")
+    return "\n".join([*versions, *machine.libraries])
 
 
 def _check_tools(op: str) -> None:

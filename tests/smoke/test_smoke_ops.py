@@ -80,7 +80,7 @@ def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     ninja = tool("ninja")
     assert ninja is not None
     subprocess.run([ninja], cwd=folder, capture_output=True, check=True)
-    ops._stamp(tmp_path, SHM, CPU).touch()
+    ops._stamp(tmp_path, SHM).write_text(ops._key(CPU), "utf-8")
     return folder
 
 
@@ -97,6 +97,16 @@ def test_what_a_killed_rebuild_took_away_is_built_before_the_ranks_start(
     monkeypatch.setattr(ops, "_build", lambda missing, *_: asked.append(missing))
     prepare(built.parent)
     assert asked == [[SHM]]
+
+
+def test_what_another_environment_built_last_is_built_again(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder that two share (TORCH_EXTENSIONS_DIR), also where the versions are the same."""
+    asked: list[object] = []
+    monkeypatch.setattr(ops, "_build", lambda missing, *_: asked.append(missing))
+    elsewhere = replace(CPU, libraries=("/another/site-packages",))
+    for machine in (elsewhere, elsewhere, CPU, CPU):
+        ops.prepare([SHM], machine, Options(), built.parent, print)
+    assert asked == [[SHM], [SHM]]
 
 
 def test_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
