@@ -9,10 +9,10 @@ from typing import Any
 
 from dsgen.cli.streams import console
 from dsgen.errors import InputError
-from dsgen.facts.tables import nearest, number, rows
+from dsgen.facts.tables import nearest, rows
+from dsgen.units import GIB
 
 Row = Mapping[str, Any]
-_GIB = 2**30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -102,19 +102,21 @@ def _gpus() -> list[Row]:
 
 
 def _nodes() -> list[Row]:
+    from dsgen.facts.nodes import nodes
+
     return [
         {
-            "name": row["name"],
-            "provider": row["provider"],
-            "gpu": row["gpu"],
-            "gpus": int(row["gpus"]),
-            "vcpus": number(row["vcpus"]),
-            "host_memory": _bytes(row["host_memory_gib"], _GIB),
-            "nvme": _bytes(row["local_nvme_tb"], 10**12),
-            "inter_node_gbit_s": number(row["inter_node_gbit_s"]),
-            "source": row["source"],
+            "name": node.name,
+            "provider": node.provider,
+            "gpu": node.gpu,
+            "gpus": node.gpus,
+            "vcpus": node.vcpus,
+            "host_memory": node.host_memory,
+            "nvme": node.local_nvme,
+            "inter_node_gbit_s": node.inter_node_gbit_s,
+            "source": node.source,
         }
-        for row in rows("nodes")
+        for node in nodes().values()
     ]
 
 
@@ -134,11 +136,6 @@ def _rules() -> list[Row]:
         }
         for rule in every_rule()
     ]
-
-
-def _bytes(cell: str, unit: int) -> int | None:
-    value = number(cell)
-    return None if value is None else round(value * unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +172,7 @@ _TABLES: Mapping[str, _Table] = {
         _gpus,
         {
             "name": _plain("name"),
-            "memory": _scaled("memory", _GIB, "{:.2f}GiB"),
+            "memory": _scaled("memory", GIB, "{:.2f}GiB"),
             "bf16 TFLOPS": _plain("bf16_tflops"),
             "fp16 TFLOPS": _plain("fp16_tflops"),
             "memory GB/s": _plain("memory_gb_s"),
@@ -189,7 +186,7 @@ _TABLES: Mapping[str, _Table] = {
             "name": _plain("name"),
             "provider": _plain("provider"),
             "GPUs": lambda row: f"{row['gpus']} x {row['gpu']}",
-            "host memory": _scaled("host_memory", _GIB, "{:.0f}GiB"),
+            "host memory": _scaled("host_memory", GIB, "{:.0f}GiB"),
             "NVMe": _scaled("nvme", 1e12, "{:.2f}TB"),
             "Gbit/s": _plain("inter_node_gbit_s"),
         },
