@@ -6,7 +6,8 @@ from typing import Any
 
 from dsgen.report.smoke_json import PROVES
 from dsgen.report.smoke_proof import equality_text, script_text
-from dsgen.smoke.values import Change, Failure, Machine, Report, Run, Step
+from dsgen.smoke.change import Change
+from dsgen.smoke.values import Failure, Machine, Report, Run, Step
 from dsgen.units import format_bytes, format_count
 
 

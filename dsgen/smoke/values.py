@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from dsgen.plan import Checkpointing
-
-if TYPE_CHECKING:
-    from dsgen.smoke.proof.values import Equality
+from dsgen.smoke.change import Change
+from dsgen.smoke.proof.values import Equality
 
 Config = Mapping[str, Any]
 DeviceName = Literal["cpu", "cuda"]
@@ -94,16 +93,6 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One value that had to differ for this machine or this tiny model. None: the key is absent."""
-
-    key: str
-    before: Any
-    after: Any
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One optimizer step; the loss is the mean over micro-steps and ranks."""
 
@@ -169,7 +158,7 @@ class Run:
     changes: tuple[Change, ...] = ()
     notes: tuple[str, ...] = ()
     error: Failure | None = None
-    equal: "Equality | None" = None
+    equal: Equality | None = None
     """None: the run itself did not get so far."""
     script: Script | None = None
     """None: no folder with a launcher was named."""

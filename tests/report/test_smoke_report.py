@@ -4,7 +4,8 @@ import json
 
 from dsgen.report.smoke_json import PROVES, smoke_json
 from dsgen.report.smoke_text import smoke_text
-from dsgen.smoke.values import Change, Failure, Machine, Report, Run, Step
+from dsgen.smoke.change import Change
+from dsgen.smoke.values import Failure, Machine, Report, Run, Step
 
 MACHINE = Machine(
     device="cpu",

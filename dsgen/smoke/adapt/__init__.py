@@ -10,7 +10,8 @@ from dsgen.smoke.adapt.edits import Edits
 from dsgen.smoke.adapt.machine import gpu_features, groups, monitors, nvme, persistence
 from dsgen.smoke.adapt.optimizer import optimizer
 from dsgen.smoke.adapt.precision import precision
-from dsgen.smoke.values import Case, Change, Machine, Options
+from dsgen.smoke.change import Change
+from dsgen.smoke.values import Case, Machine, Options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

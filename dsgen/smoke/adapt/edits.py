@@ -4,7 +4,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from dsgen.smoke.values import Change
+from dsgen.smoke.change import Change
 
 
 class Edits:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dsgen.smoke.adapt.batch import ACCUMULATION, MICRO_BATCH
-from dsgen.smoke.values import Change
+from dsgen.smoke.change import Change
 
 _PRECISIONS = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16"}
 _LARGE = 5_000_000

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from dsgen.smoke.change import Change
 from dsgen.smoke.proof.deepspeed_trials import CLIP_SHARE, SGD
 from dsgen.smoke.proof.values import Precision, Trial
-from dsgen.smoke.values import Change
 
 MICRO_BATCH = 2
 _FP32 = Change(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dsgen.smoke.values import Change
+from dsgen.smoke.change import Change
 
 Precision = Literal["fp32", "bf16"]
 Sums = Literal["fp32", "bf16 on ranks", "bf16 each step", "fp32 on ranks", "fp32 each step"]
