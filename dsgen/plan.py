@@ -64,6 +64,18 @@ class Swap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ZeroPP:
+    """ZeRO++: less traffic between nodes at stage 3 (arXiv 2306.10209)."""
+
+    quantized_weights: bool = False
+    """qwZ: weights are gathered in 8 bits, so what is computed with is rounded."""
+    quantized_gradients: bool = False
+    """qgZ: gradients are reduced in 4 bits, by all-to-all."""
+    secondary_partition: int = 1
+    """hpZ: ranks over which a second 16-bit copy of the weights lies, from which the backward pass gathers; 1: none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """One fully decided layout; a frozen value that formats write and the ledger accounts for."""
 
@@ -96,6 +108,7 @@ class Plan:
     overlap_comm: bool | None = None
     """Reduce gradients while the backward pass runs; None: DeepSpeed's default, at stage 3 only."""
     swap: Swap = Swap()
+    zeropp: ZeroPP = ZeroPP()
     reduce_each_micro_batch: bool = False
     """FSDP2 with accumulation: gradients are reduced after every micro-batch, rather than kept whole until the last."""
     gradient_precision: Precision | None = None
@@ -158,3 +171,4 @@ class Wishes:
     offload_optimizer: Device | None = None
     offload_parameters: Device | None = None
     offload_activations: bool | None = None
+    zeropp: ZeroPP | None = None
