@@ -1,7 +1,7 @@
 """The plan: one fully decided layout; and wishes: what of it somebody has fixed already."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 Device = Literal["none", "cpu", "nvme"]
 Precision = Literal["fp32", "fp16", "bf16"]
@@ -154,6 +154,30 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BucketWishes:
+    """Sizes that are fixed; ``None`` is open. Field names are those of Buckets."""
+
+    reduce: int | None = None
+    allgather: int | None = None
+    prefetch: int | None = None
+    max_live_parameters: int | None = None
+    max_reuse_distance: int | None = None
+    persistence_threshold: int | None = None
+    sub_group_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwapWishes:
+    """Host buffers that are fixed; ``None`` is open. Field names are those of Swap."""
+
+    pin_memory: bool | None = None
+    optimizer_buffers: int | None = None
+    parameter_buffers: int | None = None
+    parameter_buffer_size: int | None = None
+    max_in_cpu: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
     """A partial plan: what is fixed; ``None`` is open. Field names are those of Plan."""
 
@@ -172,3 +196,23 @@ class Wishes:
     offload_parameters: Device | None = None
     offload_activations: bool | None = None
     zeropp: ZeroPP | None = None
+    overlap_comm: bool | None = None
+    gradient_precision: Precision | None = None
+    reduce_each_micro_batch: bool | None = None
+    buckets: BucketWishes = BucketWishes()
+    swap: SwapWishes = SwapWishes()
+
+
+def obeyed(plan: Plan, wishes: Wishes) -> Plan:
+    """The plan with everything that the wishes fix; the rest stays. ``max`` fixes no micro-batch."""
+    fixed = _fixed(wishes)
+    if fixed.get("micro_batch") == "max":
+        del fixed["micro_batch"]
+    fixed["buckets"] = replace(plan.buckets, **_fixed(wishes.buckets))
+    fixed["swap"] = replace(plan.swap, **_fixed(wishes.swap))
+    return replace(plan, **fixed)
+
+
+def _fixed(wishes: Wishes | BucketWishes | SwapWishes) -> dict[str, Any]:
+    values = {field.name: getattr(wishes, field.name) for field in fields(wishes)}
+    return {name: value for name, value in values.items() if value is not None}

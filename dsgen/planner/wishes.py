@@ -1,10 +1,11 @@
 """What the spec's ``want`` fixes, as a partial plan."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import cast
 
 from dsgen.errors import InputError
-from dsgen.plan import Checkpointing, CheckpointingKind, Wishes
+from dsgen.plan import BucketWishes, Checkpointing, CheckpointingKind, SwapWishes, Wishes
 from dsgen.spec.values import Spec
 
 _NAMES = frozenset(field.name for field in fields(Wishes))
@@ -19,13 +20,32 @@ def wishes_of(spec: Spec) -> Wishes:
     for key, value in spec.want.items():
         if key not in _NAMES:
             raise InputError.at(f"dsgen does not support the wish {key!r} yet", spec.place("want", key))
-        values[key] = _checkpointing(value) if key == "checkpointing" else value
+        values[key] = _TYPES.get(key, _as_it_is)(value)
     if spec.training.precision != "auto":
         values.setdefault("precision", spec.training.precision)
     return Wishes(**values)  # type: ignore[arg-type]  # typed by the schema, key by key
+
+
+def _as_it_is(value: object) -> object:
+    return value
 
 
 def _checkpointing(value: object) -> Checkpointing:
     if isinstance(value, dict):
         return Checkpointing("every", int(value["every"]))
     return Checkpointing(cast(CheckpointingKind, value))
+
+
+def _buckets(value: object) -> BucketWishes:
+    return BucketWishes(**cast(dict[str, int], value))
+
+
+def _swap(value: object) -> SwapWishes:
+    return SwapWishes(**cast(dict[str, int], value))  # type: ignore[arg-type]  # pin_memory; typed by the schema
+
+
+_TYPES: dict[str, Callable[[object], object]] = {
+    "checkpointing": _checkpointing,
+    "buckets": _buckets,
+    "swap": _swap,
+}
