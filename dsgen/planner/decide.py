@@ -7,7 +7,7 @@ from dsgen.legality.check import broken
 from dsgen.legality.values import Case, Row
 from dsgen.memory.account import account
 from dsgen.memory.fit import fit
-from dsgen.plan import Plan, Wishes
+from dsgen.plan import Plan, Wishes, obeyed
 from dsgen.planner.buckets import buckets_of, swap_of
 from dsgen.planner.gradients import exact, sum_reason
 from dsgen.planner.ladder import Rung, rungs
@@ -43,7 +43,7 @@ def decide(
 
     def make(rung: Rung, split: Split) -> Plan:
         shards = wishes.shard_group or world
-        return Plan(
+        plan = Plan(
             world_size=world,
             gpus_per_node=hardware.gpus_per_node,
             zero_stage=rung.zero_stage,
@@ -65,17 +65,23 @@ def decide(
             overlap_comm=rung.zero_stage > 0 and world > 1,
             swap=swap_of(shapes, shards),
         )
+        # What the rung stands for is held there by the ladder; the rest of the wishes (buffers, overlap, ...) acts here.
+        apart = replace(wishes, micro_batch=None, accumulation=None)
+        return obeyed(plan, apart)
 
     def forbidding(plan: Plan) -> list[Row]:
         return broken(Case(plan=plan, shapes=shapes, training=training, hardware=hardware, target=target))
 
     def make_exact(rung: Rung, split: Split) -> Plan:
-        return exact(make(rung, split), target.format, forbidding)
+        plan = make(rung, split)
+        return plan if wishes.gradient_precision is not None else exact(plan, target.format, forbidding)
 
     def weigh(plan: Plan) -> Candidate:
         ledger = account(plan, shapes, training, sequence_length, hardware, target)
         candidate = Candidate(plan=plan, ledger=ledger, fit=fit(ledger, hardware))
         if candidate.fit.fits or target.format != "fsdp2" or plan.accumulation == 1 or plan.reduce_each_micro_batch:
+            return candidate
+        if wishes.reduce_each_micro_batch is False:
             return candidate
         # One reduction a step is only ever faster, but keeps whole fp32 gradients: given up before anything else.
         return weigh(replace(plan, reduce_each_micro_batch=True))
