@@ -25,7 +25,10 @@ class Room:
 FLOORS: tuple[tuple[Room, ...], ...] = (
     (Room("cli", ("dsgen.cli", "dsgen.__main__"), "flags, printing, exit codes; one small module per command"),),
     (Room("report", ("dsgen.report",), "plan, ledger, findings and runs to text and JSON"),),
-    (Room("smoke", ("dsgen.smoke",), "starts worker processes, watches them, judges what came back"),),
+    (
+        Room("smoke", ("dsgen.smoke",), "starts worker processes, watches them, judges what came back"),
+        Room("simulate", ("dsgen.simulate",), "memory of the real training code, run on tensors without contents"),
+    ),
     (Room("lint", ("dsgen.lint",), "rules over files"),),
     (
         Room("planner", ("dsgen.planner",), "wishes to ranked plans, each with its reasons"),
@@ -53,6 +56,7 @@ FLOORS: tuple[tuple[Room, ...], ...] = (
         Room("units", ("dsgen.units",), "sizes, counts and numbers as people write them"),
         Room("data", ("dsgen.data",), "where schemas/ and templates/ lie"),
         Room("signals", ("dsgen.signals",), "how a command that is told to end does so"),
+        Room("processes", ("dsgen.processes",), "worker processes: started, read along with, ended"),
     ),
     (
         Room("errors", ("dsgen.errors",), "what can go wrong, as values"),

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dsgen.smoke.events import EventFile
+from dsgen.processes.events import EventFile
+from dsgen.processes.request import write_request
+from dsgen.processes.session import start, stop
 from dsgen.smoke.probe import device_environment
-from dsgen.smoke.request import write_request
-from dsgen.smoke.session import start, stop
 from dsgen.smoke.values import Machine, Options
 
 _POLL_SECONDS = 0.05

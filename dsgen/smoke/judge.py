@@ -5,8 +5,8 @@ import signal
 from collections.abc import Sequence
 from typing import Any
 
+from dsgen.processes.events import Event
 from dsgen.smoke.adapt import Adapted
-from dsgen.smoke.events import Event
 from dsgen.smoke.group import Ended
 from dsgen.smoke.values import Case, Failure, Machine, Outcome, Run, Step
 

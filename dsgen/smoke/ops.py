@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from dsgen.errors import DsgenError, MissingToolError
-from dsgen.smoke.ask import ask
-from dsgen.smoke.events import Event
+from dsgen.processes.ask import ask
+from dsgen.processes.events import Event
+from dsgen.processes.session import tool
 from dsgen.smoke.locks import Say, clear_stale, held
 from dsgen.smoke.probe import INSTALL, device_environment
-from dsgen.smoke.session import tool
 from dsgen.smoke.values import Config, Machine, Options
 
 # Name of the op (its folder) to the class that builds it; deepspeed/ops/op_builder/.

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dsgen.errors import DsgenError, MissingToolError
-from dsgen.smoke.ask import ask
+from dsgen.processes.ask import ask
 from dsgen.smoke.values import Machine, Options
 
 INSTALL = "pip install 'dsgen[smoke]'"

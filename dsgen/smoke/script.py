@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from dsgen.smoke.session import stop
+from dsgen.processes.session import stop
 from dsgen.smoke.values import Script
 
 LAUNCHER = "launch/torchrun.sh"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from smoke_helpers import CPU, case, config
 
+from dsgen.processes.events import EventFile
 from dsgen.smoke.adapt import Adapted
-from dsgen.smoke.events import EventFile
 from dsgen.smoke.group import Ended
 from dsgen.smoke.judge import verdict, why_it_ended
 from dsgen.smoke.values import Run

@@ -9,8 +9,8 @@ import pytest
 from smoke_helpers import CPU, config
 
 from dsgen.errors import DsgenError, MissingToolError
+from dsgen.processes.session import tool
 from dsgen.smoke import ops
-from dsgen.smoke.session import tool
 from dsgen.smoke.values import Options
 
 SHM = "deepspeed_shm_comm"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dsgen.smoke.events import Event
+from dsgen.processes.events import Event
 from dsgen.smoke.group import Ended
 from dsgen.smoke.proof.judge import equality
 from dsgen.smoke.proof.values import Equality, Trial

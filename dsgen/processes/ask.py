@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dsgen.errors import DsgenError
-from dsgen.smoke.events import Event, EventFile
-from dsgen.smoke.request import write_request
-from dsgen.smoke.session import start, stop
+from dsgen.processes.events import Event, EventFile
+from dsgen.processes.request import write_request
+from dsgen.processes.session import start, stop
 
 _POLL_SECONDS = 0.05
 
