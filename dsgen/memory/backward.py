@@ -1,63 +1,71 @@
 """The backward pass: the points at which memory may be largest, each as parts beside those that are always there."""
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 from dsgen.memory import gradients
-from dsgen.memory.activations.checkpointed import LayerActivations
+from dsgen.memory.activations.checkpointed import Activations
 from dsgen.memory.buffers import Buffers
+from dsgen.memory.derived import derived
 from dsgen.memory.gathered import Gathered
-from dsgen.memory.layers import per_layer
+from dsgen.memory.layers import turning_points
 from dsgen.memory.ledger import Part
 from dsgen.memory.setting import Setting
 from dsgen.memory.temporaries import backward_temporaries
-from dsgen.shapes.values import Block
+from dsgen.shapes.values import Shapes
 
 Parts = dict[Part, int]
 
 
-def blocks(
-    setting: Setting, layers: list[LayerActivations], outside: int, buffers: Buffers, gathered: Gathered
-) -> Parts:
+def blocks(setting: Setting, activations: Activations, outside: int, buffers: Buffers, gathered: Gathered) -> Parts:
     """The worst of all blocks' backward passes.
 
     While block n runs backwards there are: activations of the blocks up to it; what is recomputed of it and its
     transients; gradients of what lies behind it and its own; what stage 3 has gathered; buckets.
     """
-    every = setting.shapes.blocks
-    largest = per_layer(every, _largest_trainable)
-    computed = sum(tensor.numel for tensor in setting.shapes.outside if tensor.trainable)
-    kept = sum(layer.kept for layer in layers) + outside
+    every, layers, upto = setting.shapes.blocks, activations.layers, activations.upto
+    computed = computed_from(setting.shapes)
     reduces = gradients.reduces_early(setting)
     working = buffers.always + buffers.backward + (buffers.reducing if reduces else 0)
+    points = turning_points(setting.shapes, setting.plan.checkpointing.kind != "every")
+    if gathered.first < len(every):
+        # Of the layers kept over the turn each has another share of what is gathered and fetched ahead.
+        points = tuple(sorted({*points, *range(max(gathered.first - 1, 0), len(every))}, reverse=True))
     worst: Parts = {}
     size_of_worst = -1
-    for index in range(len(every) - 1, -1, -1):
-        layer = layers[index]
-        computed += every[index].trainable
-        grads = gradients.inside_backward(setting, computed, largest[index])
+    for index in points:
+        largest = every[index].largest_trainable
+        kept = upto[index] + outside + layers[index].extra
+        grads = gradients.inside_backward(setting, computed[index], largest)
         live = gathered.at_block(index)
-        temporary = backward_temporaries(setting, largest[index]) if reduces else 0
-        size = kept + layer.extra + grads + live + temporary
+        temporary = backward_temporaries(setting, largest) if reduces else 0
+        size = kept + grads + live + temporary
         if size > size_of_worst:
             size_of_worst = size
             worst = {
                 "gradients": grads,
                 "gathered_parameters": live,
-                "activations": kept + layer.extra,
+                "activations": kept,
                 "buffers": working,
                 "temporaries": temporary,
             }
-        kept -= layer.kept
     return worst
 
 
-def _largest_trainable(block: Block) -> int:
-    return max((tensor.numel for tensor in block.tensors if tensor.trainable), default=0)
+def computed_from(shapes: Shapes) -> list[int]:
+    """Trained elements of what is outside the blocks, and of each block and those behind it."""
+
+    def work() -> list[int]:
+        behind = accumulate((block.trainable for block in reversed(shapes.blocks)), initial=shapes.outer.trainable)
+        return list(behind)[:0:-1]
+
+    return derived(shapes, "computed from", work)
 
 
 def reduction(setting: Setting, buffers: Buffers, gathered: Gathered) -> Parts:
     """The end: no activation is left, the last gradients (those of the embedding) are reduced."""
-    largest = max((tensor.numel for tensor in setting.shapes.outside if tensor.trainable), default=0)
+    shapes = setting.shapes
+    largest = shapes.outer.largest_trainable
     if setting.stage == 1 and not gradients.reduces_early(setting):
         grads = gradients.reducing(setting)
     else:
@@ -66,17 +74,14 @@ def reduction(setting: Setting, buffers: Buffers, gathered: Gathered) -> Parts:
         "gradients": grads,
         "gathered_parameters": gathered.persistent,
         "buffers": buffers.always + buffers.backward + buffers.reducing,
-        "temporaries": backward_temporaries(setting, max(largest, _largest_in_blocks(setting))),
+        "temporaries": backward_temporaries(setting, max(largest, shapes.largest_trainable_block_tensor)),
     }
 
 
-def _largest_in_blocks(setting: Setting) -> int:
-    return max(per_layer(setting.shapes.blocks, _largest_trainable), default=0)
-
-
 def candidates(
-    setting: Setting, layers: list[LayerActivations], outside: int, buffers: Buffers, gathered: Gathered
+    setting: Setting, activations: Activations, outside: int, buffers: Buffers, gathered: Gathered
 ) -> Iterator[Parts]:
     """Both points at which the backward pass may be largest once the loss is behind."""
-    yield blocks(setting, layers, outside, buffers, gathered)
+    if setting.shapes.blocks:
+        yield blocks(setting, activations, outside, buffers, gathered)
     yield reduction(setting, buffers, gathered)

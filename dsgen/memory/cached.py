@@ -27,8 +27,7 @@ def cached(setting: Setting, peak: Moment) -> int:
         found += setting.width * setting.shapes.architecture.vocab * setting.tokens // setting.plan.tensor_parallel
     if setting.target.format == "fsdp2" and setting.shards > 1:
         units = units_of(setting)
-        largest = max((block.whole for block in units.blocks), default=0)
         sharded = FP32 * units.trainable_shard
         found += sharded - min(sharded, peak.parts.get("gradients", 0))
-        found += setting.width * (units.root.whole + largest)
+        found += setting.width * (units.root.whole + units.largest.whole)
     return max(found, slack(peak.total))

@@ -2,6 +2,7 @@
 quantised."""
 
 from dsgen.facts.quantizations import quantizations
+from dsgen.memory.derived import derived
 from dsgen.memory.layers import per_layer
 from dsgen.memory.setting import FP32, Setting
 from dsgen.shapes.values import Tensor
@@ -35,9 +36,23 @@ def stored(setting: Setting, tensor: Tensor) -> float:
 
 def blocks_stored(setting: Setting) -> list[float]:
     """Bytes of each block at rest."""
-    return per_layer(setting.shapes.blocks, lambda block: sum(stored(setting, tensor) for tensor in block.tensors))
+
+    def work() -> list[float]:
+        return per_layer(setting.shapes, lambda block: sum(stored(setting, tensor) for tensor in block.tensors))
+
+    return derived(setting.shapes, ("blocks stored", *_reads(setting)), work)
 
 
 def outside_stored(setting: Setting) -> float:
     """Bytes at rest of what is outside the blocks."""
-    return sum(stored(setting, tensor) for tensor in setting.shapes.outside)
+
+    def work() -> float:
+        return sum(stored(setting, tensor) for tensor in setting.shapes.outside)
+
+    return derived(setting.shapes, ("outside stored", *_reads(setting)), work)
+
+
+def _reads(setting: Setting) -> tuple[object, ...]:
+    """What decides the bytes of a tensor."""
+    training = setting.training
+    return setting.width, training.method.quantization, training.code.library, training.code.weights_in_compute_type

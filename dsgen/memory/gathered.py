@@ -4,11 +4,11 @@ Read in deepspeed 0.19.8: runtime/zero/partitioned_param_coordinator.py, paramet
 partition_parameters.py.
 """
 
-from collections.abc import Sequence
+from itertools import accumulate
 
-from dsgen.memory.layers import per_layer
+from dsgen.memory.derived import derived
 from dsgen.memory.setting import Setting
-from dsgen.shapes.values import Block, Tensor
+from dsgen.shapes.values import Shapes, Tensor
 
 
 def gathers(setting: Setting) -> bool:
@@ -20,29 +20,38 @@ def gathers(setting: Setting) -> bool:
 def persistent(setting: Setting) -> int:
     """Elements of parameters too small to be sharded: those of at most persistence_threshold elements
     stay gathered from the first use on (parameter_offload.py:mark_persistent_parameters)."""
-    threshold = setting.plan.buckets.persistence_threshold
-    inside = per_layer(setting.shapes.blocks, lambda block: _small(block.tensors, threshold))
-    return sum(inside) + _small(setting.shapes.outside, threshold)
+    threshold, shapes = setting.plan.buckets.persistence_threshold, setting.shapes
+
+    def work() -> int:
+        kinds = [_small(block.tensors, threshold) for block in shapes.kinds]
+        return sum(kinds[kind] for kind in shapes.order) + _small(shapes.outside, threshold)
+
+    return derived(shapes, ("persistent", threshold), work)
 
 
 def _small(tensors: tuple[Tensor, ...], threshold: int) -> int:
     return sum(tensor.numel for tensor in tensors if tensor.numel <= threshold)
 
 
-def kept_over_the_turn(blocks: Sequence[Block], head: int, reuse_distance: int) -> tuple[int, int]:
+def kept_over_the_turn(shapes: Shapes, reuse_distance: int) -> tuple[int, int]:
     """What is still gathered where the forward pass turns into the backward pass.
 
     A module's parameters are released after use unless the trace uses them again within
     max_reuse_distance elements (__params_to_release). With A elements behind a block, its backward
     use is 2 A elements away. Returns the index of the first block that is kept, and the elements
     from there to the end, output head included. max_live_parameters does not release anything: it only
-    bounds what is prefetched.
+    bounds what is prefetched. Tied or not, the output head is the largest tensor outside the blocks.
     """
-    behind, first = head, len(blocks)
-    while first and 2 * behind < reuse_distance:
-        first -= 1
-        behind += blocks[first].parameters
-    return first, behind
+
+    def work() -> tuple[int, int]:
+        blocks = shapes.blocks
+        behind, first = shapes.outer.largest, len(blocks)
+        while first and 2 * behind < reuse_distance:
+            first -= 1
+            behind += blocks[first].parameters
+        return first, behind
+
+    return derived(shapes, ("kept over the turn", reuse_distance), work)
 
 
 def prefetched(setting: Setting, available: int, largest: int) -> int:
@@ -64,7 +73,8 @@ class Gathered:
         """Always there."""
         self.at_loss = 0
         """Output head, the last layers kept over the turn, and what is fetched ahead."""
-        self._first = len(self._blocks)
+        self.first = len(self._blocks)
+        """The first block that is kept over the turn."""
         self._kept: list[int] = []
         self._largest = 0
         if self._on:
@@ -72,21 +82,16 @@ class Gathered:
 
     def _turn(self) -> None:
         shapes = self._setting.shapes
-        self._largest = max(per_layer(self._blocks, lambda block: max(tensor.numel for tensor in block.tensors)))
-        # Tied or not, the output head is the largest tensor outside the blocks.
-        head = max((tensor.numel for tensor in shapes.outside), default=0)
-        self._first, live = kept_over_the_turn(self._blocks, head, self._setting.plan.buckets.max_reuse_distance)
+        self._largest = max((block.largest for block in shapes.kinds), default=0)
+        self.first, live = kept_over_the_turn(shapes, self._setting.plan.buckets.max_reuse_distance)
         self.at_loss = self._bytes(live)
-        total = 0
-        for block in self._blocks[self._first :]:
-            total += block.parameters
-            self._kept.append(total)
+        self._kept = list(accumulate(block.parameters for block in self._blocks[self.first :]))
 
     def at_block(self, index: int) -> int:
         """While block ``index`` runs backwards: itself, those before it that were kept over the turn, prefetch."""
         if not self._on:
             return 0
-        kept = index - self._first
+        kept = index - self.first
         return self._bytes(self._kept[kept] if kept >= 0 else self._blocks[index].parameters)
 
     def _bytes(self, live: int) -> int:

@@ -41,7 +41,7 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
     turn: Parts = always | {
         "gradients": gradients.resident(setting),
         "gathered_parameters": gathered.at_loss,
-        "activations": sum(layer.kept for layer in layers) + outside,
+        "activations": layers.kept + outside,
         "buffers": communication.always + held,
     }
     after_loss = backward.candidates(setting, layers, outside, communication, gathered)

@@ -100,9 +100,7 @@ def setting_of(
         # tokens.
         sequence_ranks *= plan.tensor_parallel
     shards = plan.shards if plan.zero_stage else 1
-    groups = (
-        tuple(sub_groups(shapes, shards * model_ranks, plan.buckets.sub_group_size)) if plan.zero_stage == 3 else ()
-    )
+    groups = sub_groups(shapes, shards * model_ranks, plan.buckets.sub_group_size) if plan.zero_stage == 3 else ()
     optimizer = find_optimizer(training.optimizer.type) or find_optimizer("adamw")
     assert optimizer is not None, "optimizers.csv has a row for adamw"
     return Setting(

@@ -7,9 +7,7 @@ the first sub-group are 5.6 GiB.
 
 from math import ceil
 
-from dsgen.memory.layers import per_layer
 from dsgen.memory.setting import FP32, Setting
-from dsgen.shapes.values import Block
 
 _FP64 = 8
 
@@ -50,13 +48,8 @@ def temporaries(setting: Setting) -> int:
 
 def _largest_piece(setting: Setting) -> int:
     """Elements of the largest trained tensor's part in a rank's shard; stages 1 and 2 cut all tensors as one."""
-    outside = [tensor.numel for tensor in setting.shapes.outside if tensor.trainable]
-    largest = max([*per_layer(setting.shapes.blocks, _largest_trainable), *outside], default=0)
+    largest = max(setting.shapes.largest_trainable_block_tensor, setting.shapes.outer.largest_trainable)
     return ceil(largest / setting.shards) if setting.stage == 3 else min(largest, setting.trainable_shard)
-
-
-def _largest_trainable(block: Block) -> int:
-    return max((tensor.numel for tensor in block.tensors if tensor.trainable), default=0)
 
 
 def backward_temporaries(setting: Setting, largest: int) -> int:

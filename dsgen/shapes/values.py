@@ -1,9 +1,10 @@
 """The tensors of a model: what the ledger, the writers and the planner know of it."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
+from typing import Any
 
 # Vocabulary of the docstrings: h hidden, q = heads x head_dim, k = kv_heads x head_dim,
 # i intermediate, V vocab, s sequence length, b micro-batch, L layers.
@@ -107,6 +108,16 @@ class Block:
     def trainable(self) -> int:
         return sum(tensor.numel for tensor in self.tensors if tensor.trainable)
 
+    @cached_property
+    def largest(self) -> int:
+        """Elements of the largest tensor."""
+        return max((tensor.numel for tensor in self.tensors), default=0)
+
+    @cached_property
+    def largest_trainable(self) -> int:
+        """Elements of the largest trained tensor; 0 if none is."""
+        return max((tensor.numel for tensor in self.tensors if tensor.trainable), default=0)
+
 
 @dataclass(frozen=True)
 class Shapes:
@@ -148,12 +159,28 @@ class Shapes:
         return tuple({id(block): block for block in self.blocks}.values())
 
     @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Which of ``kinds`` each layer is."""
+        positions = {id(block): position for position, block in enumerate(self.kinds)}
+        return tuple(positions[id(block)] for block in self.blocks)
+
+    @cached_property
+    def outer(self) -> Block:
+        """What is outside the blocks, with the sums that a block has."""
+        return Block(self.outside)
+
+    @cached_property
     def largest_tensor(self) -> int:
         """Elements of the largest single tensor."""
-        tensors = [tensor for block in self.kinds for tensor in block.tensors]
-        return max(tensor.numel for tensor in (*tensors, *self.outside))
+        return max(block.largest for block in (*self.kinds, self.outer))
 
     @cached_property
     def largest_trainable_block_tensor(self) -> int:
         """Elements of the largest trained tensor inside a decoder layer; 0 if none is."""
-        return max((tensor.numel for block in self.kinds for tensor in block.tensors if tensor.trainable), default=0)
+        return max((block.largest_trainable for block in self.kinds), default=0)
+
+    @cached_property
+    def derived(self) -> dict[Hashable, Any]:
+        """What others worked out of these shapes and ask for again with each of thousands of plans; by their own keys,
+        see dsgen/memory/derived.py."""
+        return {}

@@ -36,12 +36,12 @@ def test_one_rank_gathers_nothing_unless_weights_are_offloaded() -> None:
 
 
 def test_layers_reused_soon_stay_over_the_turn() -> None:
-    blocks = shapes_of(LLAMA_2_7B).blocks
+    shapes = shapes_of(LLAMA_2_7B)
     # The last layer's backward use is 2 HEAD away, the one before it 2 (HEAD + BLOCK).
-    assert kept_over_the_turn(blocks, HEAD, 0) == (32, HEAD)
-    assert kept_over_the_turn(blocks, HEAD, 2 * HEAD + 1) == (31, HEAD + BLOCK)
-    assert kept_over_the_turn(blocks, HEAD, 2 * (HEAD + BLOCK)) == (31, HEAD + BLOCK)
-    assert kept_over_the_turn(blocks, HEAD, 10**12) == (0, HEAD + 32 * BLOCK)
+    assert kept_over_the_turn(shapes, 0) == (32, HEAD)
+    assert kept_over_the_turn(shapes, 2 * HEAD + 1) == (31, HEAD + BLOCK)
+    assert kept_over_the_turn(shapes, 2 * (HEAD + BLOCK)) == (31, HEAD + BLOCK)
+    assert kept_over_the_turn(shapes, 10**12) == (0, HEAD + 32 * BLOCK)
 
 
 def test_a_block_and_what_is_fetched_ahead() -> None:

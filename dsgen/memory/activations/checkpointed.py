@@ -1,11 +1,13 @@
 """Activations of every layer under the plan's checkpointing, bytes of one micro-batch."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
 
 from dsgen.memory.activations.block import block
 from dsgen.memory.activations.kernels import kernels_of
-from dsgen.memory.activations.saved import Layer, trained_layers
-from dsgen.memory.layers import per_layer
+from dsgen.memory.activations.saved import Layer, Saved, trained_layers
+from dsgen.memory.derived import derived
 from dsgen.memory.setting import FP32, Setting
 from dsgen.shapes.values import Block
 
@@ -20,7 +22,24 @@ class LayerActivations:
     """In addition while it runs backwards: what is recomputed, and transients."""
 
 
-def activations(setting: Setting) -> list[LayerActivations]:
+@dataclass(frozen=True)
+class Activations:
+    """Of all layers, in order."""
+
+    layers: tuple[LayerActivations, ...]
+
+    @cached_property
+    def upto(self) -> list[int]:
+        """Bytes kept of each layer and those before it."""
+        return list(accumulate([layer.kept for layer in self.layers]))
+
+    @property
+    def kept(self) -> int:
+        """Bytes kept of all."""
+        return self.upto[-1] if self.layers else 0
+
+
+def activations(setting: Setting) -> Activations:
     """Each layer in order, t tokens:
 
     - none: kept = all that autograd saves; extra = the backward transient.
@@ -30,17 +49,25 @@ def activations(setting: Setting) -> list[LayerActivations]:
       less what of it is kept.
     - every n: layers 0, n, 2n, ... as full, the others as none.
     """
-    checkpointing = setting.plan.checkpointing
-    kinds = per_layer(setting.shapes.blocks, lambda each: _one(setting, each))
+    checkpointing, order = setting.plan.checkpointing, setting.shapes.order
+    kinds = [_one(setting, saved) for saved in _saved(setting)]
     if checkpointing.kind == "every":
-        return [full if index % checkpointing.every == 0 else none for index, (none, full, _) in enumerate(kinds)]
+        every = checkpointing.every
+        return Activations(tuple(kinds[kind][index % every == 0] for index, kind in enumerate(order)))
     position = ("none", "full", "selective").index(checkpointing.kind)
-    return [kind[position] for kind in kinds]
+    chosen = [kind[position] for kind in kinds]
+    return Activations(tuple([chosen[kind] for kind in order]))
 
 
-def _one(setting: Setting, each: Block) -> tuple[LayerActivations, LayerActivations, LayerActivations]:
+def _saved(setting: Setting) -> list[Saved]:
+    """Of each kind of block. Named in the key: all that _layer reads."""
+    key = ("saved", setting.training, setting.width, setting.sequence_length, setting.target.format)
+    kinds = setting.shapes.kinds
+    return derived(setting.shapes, key, lambda: [block(_layer(setting, each), moe=each.is_moe) for each in kinds])
+
+
+def _one(setting: Setting, saved: Saved) -> tuple[LayerActivations, LayerActivations, LayerActivations]:
     t = setting.tokens
-    saved = block(_layer(setting, each), moe=each.is_moe)
     entry = setting.width * setting.shapes.architecture.hidden
     none = LayerActivations(round(saved.kept * t), round(saved.transient * t))
     full = LayerActivations(

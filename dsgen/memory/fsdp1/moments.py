@@ -5,18 +5,22 @@ what is outside) is one flat parameter. Symbols: N shards, w bytes of one traine
 element, o states per parameter (Adam 2).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
 from math import ceil
 
 from dsgen.memory import frozen
-from dsgen.memory.activations.checkpointed import LayerActivations, activations
+from dsgen.memory.activations.checkpointed import Activations, activations
+from dsgen.memory.derived import derived
+from dsgen.memory.layers import per_layer, turning_points
 from dsgen.memory.ledger import Moment
 from dsgen.memory.logits import around_the_blocks, logits
 from dsgen.memory.parts import Parts, largest, moment
 from dsgen.memory.plain.moments import dequantized
 from dsgen.memory.plain.step import step_temporaries
 from dsgen.memory.setting import Setting
-from dsgen.shapes.values import Tensor
+from dsgen.shapes.values import Block
 
 
 def moments(setting: Setting) -> tuple[Moment, ...]:
@@ -36,13 +40,13 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
     layers, outside, loss = activations(setting), around_the_blocks(setting), logits(setting)
     whole = 0
     if setting.plan.accumulation > 1:
-        each_reduced = setting.plan.reduce_each_micro_batch
-        whole = w * shard if each_reduced else setting.width * sum(_with_gradient(setting))
+        units, each_reduced = _with_gradient(setting), setting.plan.reduce_each_micro_batch
+        whole = w * shard if each_reduced else setting.width * (sum(units.blocks) + units.root)
     gathered = Gathered(setting)
     turn: Parts = always | {
         "gradients": whole,
-        "gathered_parameters": gathered.at_loss + dequantized(setting, setting.shapes.outside),
-        "activations": sum(layer.kept for layer in layers) + outside,
+        "gathered_parameters": gathered.at_loss + dequantized(setting, setting.shapes.outer),
+        "activations": layers.kept + outside,
     }
     behind = (always | parts for parts in _backward(setting, layers, whole, gathered))
     gradients = 0 if setting.offloads_parameters else w * shard
@@ -64,9 +68,9 @@ class Gathered:
     def __init__(self, setting: Setting) -> None:
         self._stays = setting.stage == 2
         sharded = setting.stage > 0
-        self.root = round(_unit(setting, setting.shapes.outside)) if sharded else 0
+        self.root = round(_unit(setting, setting.shapes.outer)) if sharded else 0
         blocks = setting.shapes.blocks[:1] if sharded else ()
-        self.block = round(max((_unit(setting, block.tensors) for block in blocks), default=0))
+        self.block = round(max((_unit(setting, block) for block in blocks), default=0))
         self._layers = len(setting.shapes.blocks)
 
     @property
@@ -80,54 +84,72 @@ class Gathered:
         return self.root + self.block * blocks
 
 
-def _unit(setting: Setting, tensors: Iterable[Tensor]) -> float:
+def _unit(setting: Setting, block: Block) -> float:
     """A gathered unit: trained weights and unquantised frozen ones in the compute type, quantised ones as stored."""
-    return sum(frozen.stored(setting, t) if frozen.quantized(setting, t) else setting.width * t.numel for t in tensors)
+    if setting.training.method.quantization is None:
+        return setting.width * block.parameters
+    return sum(
+        frozen.stored(setting, t) if frozen.quantized(setting, t) else setting.width * t.numel for t in block.tensors
+    )
 
 
-def _with_gradient(setting: Setting) -> list[int]:
-    """Elements of each block's and, last, of the root's flat parameter that get a gradient.
+@dataclass(frozen=True, slots=True)
+class _WithGradient:
+    """Elements of flat parameters that get a gradient."""
 
-    With original parameters (use_orig_params, as Lightning's FSDPStrategy sets it) trained and frozen weights share a
-    flat parameter, whose gradient covers all of it. PEFT's wrap policy gives adapters units of their own.
+    blocks: list[int]
+    behind: list[int]
+    """Of the blocks behind each."""
+    root: int
+
+
+def _with_gradient(setting: Setting) -> _WithGradient:
+    """With original parameters (use_orig_params, as Lightning's FSDPStrategy sets it) trained and frozen weights share
+    a flat parameter, whose gradient covers all of it. PEFT's wrap policy gives adapters units of their own.
     """
-    blocks = [(block.parameters, block.trainable) for block in setting.shapes.blocks]
-    root = setting.shapes.outside
-    blocks.append((sum(t.numel for t in root), sum(t.numel for t in root if t.trainable)))
-    shared = setting.training.code.library != "transformers"
-    return [parameters if trained and shared else trained for parameters, trained in blocks]
+    shared, shapes = setting.training.code.library != "transformers", setting.shapes
+
+    def of(block: Block) -> int:
+        return block.parameters if block.trainable and shared else block.trainable
+
+    def work() -> _WithGradient:
+        blocks = per_layer(shapes, of)
+        behind = list(accumulate(reversed(blocks), initial=0))[-2::-1]
+        return _WithGradient(blocks, behind, of(shapes.outer))
+
+    return derived(shapes, ("with gradient", shared), work)
 
 
-def _backward(setting: Setting, layers: list[LayerActivations], whole: int, gathered: Gathered) -> Iterator[Parts]:
+def _backward(setting: Setting, activations: Activations, whole: int, gathered: Gathered) -> Iterator[Parts]:
     """Every block's backward pass, its reduction, and the root's.
 
     Gradients come as views of the flat parameter, c each, and are put together, c each, before they are reduced
     (autograd's backward of split); the views' are gone then.
     """
     w, shards, c = frozen.trained_width(setting), setting.shards, setting.width
-    *units, root = _with_gradient(setting)
-    blocks = setting.shapes.blocks
-    head = c * max((t.numel for t in setting.shapes.outside if t.trainable), default=0)
-    kept = sum(layer.kept for layer in layers)
-    held = _held_inputs(setting, layers)
-    reduced = 0.0
-    for index in range(len(layers) - 1, -1, -1):
+    units, blocks, layers = _with_gradient(setting), setting.shapes.blocks, activations.layers
+    head = c * setting.shapes.outer.largest_trainable
+    held = _held_inputs(setting, activations)
+    for index in turning_points(setting.shapes, setting.plan.checkpointing.kind != "every"):
+        reduced = max(whole, ceil(w * units.behind[index] / shards)) + head
+        # Held inputs stay until the pass ends, and so does a block's own.
+        stays = (len(layers) - index) * held
+        kept = stays + (activations.kept if held else activations.upto[index])
         yield {
-            "gradients": max(whole, ceil(reduced)) + head + c * units[index],
-            "gathered_parameters": gathered.at_block(index) + dequantized(setting, blocks[index].tensors),
-            "activations": kept + (len(layers) - index) * held + layers[index].extra,
+            "gradients": reduced + c * units.blocks[index],
+            "gathered_parameters": gathered.at_block(index) + dequantized(setting, blocks[index]),
+            "activations": kept + layers[index].extra,
         }
-        kept -= 0 if held else layers[index].kept
         yield {
-            "gradients": max(whole, ceil(reduced)) + head + 2 * c * units[index],
+            "gradients": reduced + 2 * c * units.blocks[index],
             "gathered_parameters": gathered.at_block(index),
-            "activations": kept + (len(layers) - index) * held,
+            "activations": kept - (0 if held else layers[index].kept),
         }
-        reduced += w * units[index] / shards
-    yield {"gradients": max(whole, ceil(reduced)) + 2 * c * root, "gathered_parameters": gathered.root}
+    reduced = max(whole, ceil(w * sum(units.blocks) / shards))
+    yield {"gradients": reduced + 2 * c * units.root, "gathered_parameters": gathered.root}
 
 
-def _held_inputs(setting: Setting, layers: list[LayerActivations]) -> int:
+def _held_inputs(setting: Setting, activations: Activations) -> int:
     """Bytes of a block's input that stay until the backward pass ends, and as many for its gradient.
 
     A unit with frozen weights is sharded again by a hook on its inputs (_runtime_utils.py:
@@ -138,4 +160,4 @@ def _held_inputs(setting: Setting, layers: list[LayerActivations]) -> int:
     code = setting.training.code
     if not code.reentrant or setting.frozen == 0 or setting.plan.checkpointing.kind != "full":
         return 0
-    return layers[0].kept
+    return activations.layers[0].kept

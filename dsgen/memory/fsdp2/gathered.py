@@ -24,27 +24,22 @@ class Gathered:
     def __init__(self, setting: Setting, units: ModelUnits) -> None:
         self._stays = setting.stage == 2
         self._outlasts = self._stays and setting.plan.accumulation > 1
-        self._largest = max((block.whole for block in units.blocks), default=0)
+        self._largest = units.largest.whole
         self._c = setting.width
         self._buffers = 1 if setting.shards > 1 else 0
-        self._offloaded = FP32 * max((block.shard for block in units.blocks), default=0)
-        self._offloaded *= setting.offloads_parameters
+        self._offloaded = FP32 * units.largest.shard * setting.offloads_parameters
         self.root = self._c * units.root.whole
-        total, upto = 0, []
-        for block in units.blocks:
-            total += block.whole
-            upto.append(self._c * total)
-        self._upto = upto
+        self._upto = units.whole_upto
 
     @property
     def at_loss(self) -> int:
         """Between the passes: the root, and at stage 2 every block."""
-        return self.root + (self._upto[-1] if self._stays and self._upto else 0)
+        return self.root + (self._c * self._upto[-1] if self._stays and self._upto else 0)
 
     def at_block(self, index: int, whole: int) -> int:
         """While block ``index``, of ``whole`` elements, runs backwards."""
         if self._stays:
-            return self.root + self._upto[-1 if self._outlasts else index]
+            return self.root + self._c * self._upto[-1 if self._outlasts else index]
         ahead = self._buffers * (self._largest if index else whole)
         return self.root + self._c * (whole + ahead) + self._offloaded
 
@@ -53,7 +48,7 @@ class Gathered:
         if self._outlasts:
             return self.at_loss
         if self._stays:
-            return self.root + (self._upto[index - 1] if index else 0)
+            return self.root + (self._c * self._upto[index - 1] if index else 0)
         return self.root + (self._c * self._buffers * self._largest if index else 0)
 
     @property

@@ -40,7 +40,7 @@ def _locked(setting: Setting, *, trained_only: bool) -> int:
             if tensor.trainable or not trained_only
         )
 
-    return sum(per_layer(setting.shapes.blocks, lambda block: of(block.tensors))) + of(setting.shapes.outside)
+    return sum(per_layer(setting.shapes, lambda block: of(block.tensors))) + of(setting.shapes.outside)
 
 
 def _width(setting: Setting, tensor: Tensor) -> int:

@@ -35,7 +35,7 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
     turn: Parts = always | {
         "gradients": backward.resident(setting, units),
         "gathered_parameters": gathered.at_loss,
-        "activations": sum(layer.kept for layer in layers) + outside,
+        "activations": layers.kept + outside,
     }
     behind = backward.candidates(setting, layers, outside, gathered, units)
     return (

@@ -6,11 +6,14 @@ equal rows, the last padded, so a rank holds ceil(d0 / N) rows of it and a gathe
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from math import ceil
 
+from dsgen.memory.derived import derived
 from dsgen.memory.layers import per_layer
 from dsgen.memory.setting import Setting
-from dsgen.shapes.values import Tensor
+from dsgen.shapes.values import Shapes, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +41,61 @@ def _cut(tensor: Tensor, shards: int) -> int:
     return ceil(tensor.shape[0] / shards) * (tensor.numel // tensor.shape[0])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelUnits:
     """All units of a model."""
 
     blocks: tuple[Unit, ...]
     root: Unit
 
-    @property
+    @cached_property
     def shard(self) -> int:
+        """Elements of a rank's shard."""
         return self.root.shard + sum(block.shard for block in self.blocks)
 
-    @property
+    @cached_property
     def trainable_shard(self) -> int:
+        """Of these, what is trained."""
         return self.root.trainable_shard + sum(block.trainable_shard for block in self.blocks)
 
-    @property
+    @cached_property
     def trainable(self) -> int:
+        """Trained elements of all units, gathered."""
         return self.root.trainable + sum(block.trainable for block in self.blocks)
+
+    @cached_property
+    def largest(self) -> Unit:
+        """The largest block; an empty one where there is none."""
+        return max(self.blocks, key=lambda block: block.whole, default=Unit(0, 0, 0, 0))
+
+    @cached_property
+    def whole_upto(self) -> list[int]:
+        """Elements of each block and those before it, gathered."""
+        return list(accumulate(block.whole for block in self.blocks))
+
+    @cached_property
+    def trainable_behind(self) -> list[Unit]:
+        """Sums over the blocks behind each."""
+        sums = [Unit(0, 0, 0, 0)]
+        for block in reversed(self.blocks):
+            last = sums[-1]
+            sums.append(
+                Unit(
+                    last.shard + block.shard,
+                    last.trainable_shard + block.trainable_shard,
+                    last.whole + block.whole,
+                    last.trainable + block.trainable,
+                )
+            )
+        return sums[-2::-1]
 
 
 def units_of(setting: Setting) -> ModelUnits:
     """The units of ``setting``'s model, cut over its shards."""
-    shards, ranks = setting.shards, setting.plan.tensor_parallel
-    blocks = per_layer(setting.shapes.blocks, lambda block: unit(block.tensors, shards, ranks))
-    return ModelUnits(tuple(blocks), unit(setting.shapes.outside, shards, ranks))
+    shards, ranks, shapes = setting.shards, setting.plan.tensor_parallel, setting.shapes
+    return derived(shapes, ("units", shards, ranks), lambda: _units(shapes, shards, ranks))
+
+
+def _units(shapes: Shapes, shards: int, ranks: int) -> ModelUnits:
+    blocks = per_layer(shapes, lambda block: unit(block.tensors, shards, ranks))
+    return ModelUnits(tuple(blocks), unit(shapes.outside, shards, ranks))

@@ -4,16 +4,19 @@ Symbols: T trained parameters, w bytes of one trained weight, its gradient and e
 o states per parameter (Adam 2), c bytes of a compute element.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from dsgen.memory import frozen
-from dsgen.memory.activations.checkpointed import LayerActivations, activations
+from dsgen.memory.activations.checkpointed import Activations, activations
+from dsgen.memory.backward import computed_from
+from dsgen.memory.derived import derived
+from dsgen.memory.layers import per_layer, turning_points
 from dsgen.memory.ledger import Moment
 from dsgen.memory.logits import around_the_blocks, logits
 from dsgen.memory.parts import Parts, largest, moment
 from dsgen.memory.plain.step import step_temporaries
 from dsgen.memory.setting import FP32, Setting
-from dsgen.shapes.values import Tensor
+from dsgen.shapes.values import Block
 
 
 def moments(setting: Setting) -> tuple[Moment, ...]:
@@ -38,8 +41,8 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
     resident = gradients if setting.plan.accumulation > 1 else 0
     turn: Parts = always | {
         "gradients": resident,
-        "gathered_parameters": _casts(setting) + dequantized(setting, setting.shapes.outside),
-        "activations": sum(layer.kept for layer in layers) + outside,
+        "gathered_parameters": _casts(setting) + dequantized(setting, setting.shapes.outer),
+        "activations": layers.kept + outside,
     }
     behind = (always | parts for parts in _backward(setting, layers, resident))
     step: Parts = always | {"gradients": gradients, "temporaries": step_temporaries(setting, trainable)}
@@ -54,35 +57,45 @@ def _casts(setting: Setting) -> int:
     """Casts of trained fp32 matrices, all of which live where the passes meet."""
     if setting.width == FP32 or frozen.trained_width(setting) == setting.width:
         return 0
-    tensors = [tensor for block in setting.shapes.blocks for tensor in block.tensors] + list(setting.shapes.outside)
-    return setting.width * sum(t.numel for t in tensors if t.trainable and len(t.shape) == 2)
+    shapes = setting.shapes
+
+    def work() -> int:
+        return sum(per_layer(shapes, _trained_matrices)) + _trained_matrices(shapes.outer)
+
+    return setting.width * derived(shapes, "trained matrices", work)
 
 
-def _backward(setting: Setting, layers: list[LayerActivations], resident: int) -> Iterator[Parts]:
+def _trained_matrices(block: Block) -> int:
+    return sum(tensor.numel for tensor in block.tensors if tensor.trainable and len(tensor.shape) == 2)
+
+
+def _backward(setting: Setting, activations: Activations, resident: int) -> Iterator[Parts]:
     """Every block's backward pass."""
     w = frozen.trained_width(setting)
     early = setting.training.optimizer.step == "in_backward"
-    kept = sum(layer.kept for layer in layers)
-    computed = sum(tensor.numel for tensor in setting.shapes.outside if tensor.trainable and tensor.name != _EMBEDDING)
-    for index in range(len(layers) - 1, -1, -1):
-        block = setting.shapes.blocks[index]
-        computed = block.trainable if early else computed + block.trainable
+    shapes = setting.shapes
+    embedding = sum(tensor.numel for tensor in shapes.outside if tensor.trainable and tensor.name == _EMBEDDING)
+    computed = computed_from(shapes)
+    for index in turning_points(shapes, setting.plan.checkpointing.kind != "every"):
+        block = shapes.blocks[index]
+        made = block.trainable if early else computed[index] - embedding
         yield {
-            "gradients": max(resident, w * computed),
-            "activations": kept + layers[index].extra,
-            "gathered_parameters": dequantized(setting, block.tensors),
+            "gradients": max(resident, w * made),
+            "activations": activations.upto[index] + activations.layers[index].extra,
+            "gathered_parameters": dequantized(setting, block),
         }
-        kept -= layers[index].kept
 
 
 _EMBEDDING = "embed_tokens.weight"
 
 
-def dequantized(setting: Setting, tensors: Iterable[Tensor]) -> int:
-    """One quantised matrix is rebuilt while it is used: the largest of ``tensors``, c each (bitsandbytes
+def dequantized(setting: Setting, block: Block) -> int:
+    """One quantised matrix is rebuilt while it is used: the largest of ``block``, c each (bitsandbytes
     functional.py:dequantize_4bit). litgpt, which quantises the output head too, holds 4 + c, as if it were rebuilt in
     fp32 and cast. That is measured, not derived: of eleven public runs in two sources nine ask for 4.2 to 8.3 bytes of
     each element of the head, in either source about 6; the other two, with the smallest heads, for more.
     """
+    if setting.training.method.quantization is None:
+        return 0
     width = setting.width + (FP32 if setting.training.code.library == "litgpt" and setting.mixed else 0)
-    return width * max((tensor.numel for tensor in tensors if frozen.quantized(setting, tensor)), default=0)
+    return width * max((tensor.numel for tensor in block.tensors if frozen.quantized(setting, tensor)), default=0)
