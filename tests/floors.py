@@ -40,7 +40,10 @@ FLOORS: tuple[tuple[Room, ...], ...] = (
         Room("memory", ("dsgen.memory",), "bytes of a plan: the ledger"),
         Room("steptime", ("dsgen.steptime",), "seconds of a plan"),
     ),
-    (Room("legality", ("dsgen.legality",), "one table of what may stand together, by version"),),
+    (
+        Room("legality", ("dsgen.legality",), "one table of what may stand together, by version"),
+        Room("reading", ("dsgen.reading",), "what readers hand back"),
+    ),
     (
         Room("plan", ("dsgen.plan",), "the decided layout"),
         Room("shapes", ("dsgen.shapes",), "the model's tensors"),
