@@ -4,14 +4,12 @@ import argparse
 from pathlib import Path
 
 from dsgen.cli import lint_output
+from dsgen.cli.target_flags import add_target_flags, target_flags
 from dsgen.errors import InputError
 from dsgen.lint.check import Request, check
 from dsgen.lint.files import sources
 from dsgen.lint.project import forget
 from dsgen.lint.selection import check_code
-from dsgen.lint.settings import LOADERS
-
-_TARGET = ("deepspeed", "loaded_by", "world_size", "gpus_per_node")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,18 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     fixes.add_argument("--fix", action="store_true", help="make the fixes that have one right answer")
     fixes.add_argument("--unsafe-fixes", action="store_true", help="make those that can change the training, too")
     fixes.add_argument("--diff", action="store_true", help="show what fixes would change; change nothing")
-    target = parser.add_argument_group("what the files are meant for (what is not known is not guessed)")
-    target.add_argument("--deepspeed", metavar="VERSION", help="DeepSpeed version (default: the project's, the newest)")
-    target.add_argument("--loaded-by", choices=LOADERS, help="who reads the file")
-    target.add_argument("--world-size", type=_positive, metavar="N", help="processes in all")
-    target.add_argument("--gpus-per-node", type=_positive, metavar="N", help="processes per node")
-    target.add_argument("--isolated", action="store_true", help="look at no pyproject.toml, pins or code beside")
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
-    return int(text)
+    add_target_flags(parser)
+    parser.add_argument("--isolated", action="store_true", help="look at no pyproject.toml, pins or code beside")
 
 
 def _codes(text: str) -> tuple[str, ...]:
@@ -59,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     _refuse_contradictions(args)
     forget()
     request = Request(
-        flags={name: getattr(args, name) for name in _TARGET},
+        flags=target_flags(args),
         select=args.select or (),
         ignore=args.ignore,
         fixes="all" if args.unsafe_fixes else "safe" if args.fix or args.diff else "none",

@@ -69,3 +69,8 @@ def data_parallel_ranks(file: ConfigFile, target: LintTarget) -> int | None:
     sequence = whole(file.get("sequence_parallel_size")) or 1
     ranks, rest = divmod(target.world_size, tensor * sequence)
     return None if rest else ranks
+
+
+def started(target: LintTarget) -> tuple[tuple[Any, str], ...]:
+    """The line that says how many processes there are, as a related place; none where a flag said it."""
+    return ((target.launch, f"{target.world_size} processes are started here"),) if target.launch else ()

@@ -29,11 +29,21 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A place in another file."""
+
+    file: str
+    range: Range
+
+
+@dataclass(frozen=True, slots=True)
 class Related:
     """Another place that belongs to the mistake."""
 
     range: Range
     message: str
+    file: str | None = None
+    """None: the file of the finding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,7 @@ class Mark:
     on: On = "value"
     """Whether the key or the value is underlined."""
     related: tuple[tuple[Any, str], ...] = field(default=())
-    """Other places, each with what is to be said there."""
+    """Other places, each with what is to be said there; an ``Elsewhere`` lies in another file."""
     fix: Change | None = None
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from dsgen.lint import versions
-from dsgen.lint.finding import Finding, Related
+from dsgen.lint.finding import Elsewhere, Finding, Related
 from dsgen.lint.kinds import Held, Kind, Readable
 from dsgen.lint.mark import Mark
 from dsgen.lint.rule import Rule, rules_for
@@ -57,9 +58,15 @@ def _finding(rule: Rule, mark: Mark, name: str, file: Readable) -> Finding:
         message=mark.message,
         help=mark.help,
         path=file.path_of(mark.where),
-        related=tuple(Related(file.locate(where, "key"), message) for where, message in mark.related),
+        related=tuple(_related(where, message, file) for where, message in mark.related),
         fix=file.fix(mark.fix) if mark.fix else None,
     )
+
+
+def _related(where: Any, message: str, file: Readable) -> Related:
+    if isinstance(where, Elsewhere):
+        return Related(where.range, message, where.file)
+    return Related(file.locate(where, "key"), message)
 
 
 def _key(finding: Finding) -> tuple[object, ...]:

@@ -20,7 +20,17 @@ _TARGET: Mapping[str, type[str] | type[int]] = {
     "loaded-by": str,
     "world-size": int,
     "gpus-per-node": int,
+    "gpu": str,
+    "host-memory": str,
+    "model": str,
+    "sequence-length": int,
+    "micro-batch": int,
+    "checkpointing": str,
+    "method": str,
+    "spec": str,
 }
+# What is looked up, by the functions of dsgen.lint.stated of these names.
+_LOOKED_UP = ("gpu", "host_memory", "model", "checkpointing", "method")
 _LINT = ("select", "ignore", "per-file-ignores", "severity", "baseline")
 
 
@@ -29,7 +39,7 @@ class Settings:
     """What a project says once instead of by flags each time; empty where it says nothing."""
 
     target: Mapping[str, Any] = field(default_factory=dict)
-    """As the flags have it: deepspeed, loaded_by, world_size, gpus_per_node."""
+    """As the flags have it: deepspeed, loaded_by, world_size, gpu, ..., looked up already."""
     selection: Selection = field(default_factory=Selection)
     baseline: Path | None = None
 
@@ -61,7 +71,7 @@ def _settings(file: "TomlFile", table: Any, folder: Path) -> Settings:
     if baseline is not None and not isinstance(baseline, str):
         raise _wrong(file, "a path in quotes", "lint", "baseline")
     return Settings(
-        target=dict(_target(file, table)),
+        target=dict(_target(file, table, folder)),
         selection=Selection(
             select=_codes(file, lint.get("select", []), "lint", "select"),
             ignore=_codes(file, lint.get("ignore", []), "lint", "ignore"),
@@ -73,7 +83,7 @@ def _settings(file: "TomlFile", table: Any, folder: Path) -> Settings:
     )
 
 
-def _target(file: "TomlFile", table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _target(file: "TomlFile", table: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
     from dsgen.lint import versions
 
     for key, kind in _TARGET.items():
@@ -91,7 +101,19 @@ def _target(file: "TomlFile", table: dict[str, Any]) -> Iterator[tuple[str, Any]
                 versions.parse(value)
             except InputError:
                 raise _wrong(file, 'a version, such as "0.19.8"', key) from None
-        yield key.replace("-", "_"), value
+        name = key.replace("-", "_")
+        if key == "spec":
+            value = str(folder / value)
+        yield name, _looked_up(file, key, name, value, folder) if name in _LOOKED_UP else value
+
+
+def _looked_up(file: "TomlFile", key: str, name: str, value: str, folder: Path) -> Any:
+    from dsgen.lint import stated  # late: few projects say more than a version
+
+    try:
+        return stated.model(value, folder) if name == "model" else getattr(stated, name)(value)
+    except stated.Unknown as unknown:
+        raise InputError.at(f"tool.dsgen.{key}: {unknown}", file.place(("tool", "dsgen", key))) from None
 
 
 def _per_file(file: "TomlFile", table: Any) -> Iterator[tuple[str, tuple[str, ...]]]:

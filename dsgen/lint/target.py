@@ -1,11 +1,17 @@
 """What a linted file is meant for. Unlike a written file's target it may be unknown, and unknown is not guessed."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from dsgen.lint import versions
 
-if TYPE_CHECKING:  # it brings the whole spec along, which a lint does not need
+if TYPE_CHECKING:  # they bring the whole spec along, which a lint does not need
+    from dsgen.facts.gpus import Gpu
+    from dsgen.lint.finding import Elsewhere
+    from dsgen.lint.neighbours import Neighbours
+    from dsgen.lint.stated import StatedModel
+    from dsgen.plan import Checkpointing
+    from dsgen.spec.values import Method
     from dsgen.target import Loader
 
 
@@ -15,7 +21,7 @@ INSTALLED = "installed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintTarget:
-    """Library versions, who loads the file, and how many processes; None where nobody said."""
+    """Library versions, who loads the file, model and machines; None where nobody said."""
 
     deepspeed: versions.Version
     """The version whose rules apply: the stated one, else what is installed, else the newest that dsgen knows."""
@@ -27,6 +33,19 @@ class LintTarget:
     loaded_by: "Loader | None" = None
     world_size: int | None = None
     gpus_per_node: int | None = None
+    launch: "Elsewhere | None" = None
+    """The line that starts so many processes, where no flag and no setting says how many."""
+    gpu: "Gpu | None" = None
+    host_memory: int | None = None
+    """Bytes of RAM of one node."""
+    model: "StatedModel | None" = None
+    sequence_length: int | None = None
+    micro_batch: int | None = None
+    """Sequences per rank, for configs that leave it to somebody else."""
+    checkpointing: "Checkpointing | None" = None
+    method: "Method | None" = None
+    beside: "Neighbours | None" = field(default=None, compare=False)
+    """Code and launch lines beside the file; None where nobody may look at them."""
 
     def since(self, version: str) -> bool:
         """Whether the DeepSpeed at hand is this version or later."""
@@ -46,8 +65,9 @@ def make_target(
     world_size: int | None = None,
     gpus_per_node: int | None = None,
     origin: str | None = None,
+    **more: Any,
 ) -> LintTarget:
-    """The target that flags describe, or what was found instead of them."""
+    """The target that flags describe, or what was found instead of them; ``more`` are further fields, as they are."""
     from dsgen.lint.schema import newest  # late: reads the schema, which a bad flag does not need
 
     return LintTarget(
@@ -57,4 +77,5 @@ def make_target(
         loaded_by=loaded_by,
         world_size=world_size,
         gpus_per_node=gpus_per_node,
+        **more,
     )

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from dsgen.documents.document import Range
-from dsgen.lint.finding import Edit, Finding, Fix
+from dsgen.lint.finding import Edit, Finding, Fix, Related
 from dsgen.report.lint_view import LintView
 
 
@@ -43,9 +43,13 @@ def as_object(finding: Finding) -> dict[str, Any]:
         "message": finding.message,
         "help": finding.help,
         "path": None if finding.path is None else list(finding.path),
-        "related": [{**_place(related.range), "message": related.message} for related in finding.related],
+        "related": [_related(related, finding.file) for related in finding.related],
         "fix": finding.fix and _fix(finding.fix),
     }
+
+
+def _related(related: Related, file: str) -> dict[str, Any]:
+    return {"file": related.file or file, **_place(related.range), "message": related.message}
 
 
 def _fix(fix: Fix) -> dict[str, Any]:

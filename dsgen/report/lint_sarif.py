@@ -50,7 +50,7 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
     }
     if finding.related:
         result["relatedLocations"] = [
-            {**_location(finding.file, related.range), "message": {"text": related.message}}
+            {**_location(related.file or finding.file, related.range), "message": {"text": related.message}}
             for related in finding.related
         ]
     if finding.fix and finding.fix.edits:

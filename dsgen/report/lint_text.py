@@ -39,7 +39,8 @@ def _block(finding: Finding, lines: list[str], paint: Paint) -> Iterator[str]:
     if finding.range.line <= len(lines):
         yield from _excerpt(finding, lines[finding.range.line - 1], paint)
     for related in finding.related:
-        yield f"  see {related.range.line}:{related.range.column}: {related.message}"
+        where = f"{related.file}:" if related.file else ""
+        yield f"  see {where}{related.range.line}:{related.range.column}: {related.message}"
     if finding.help:
         yield f"  {paint('help', 'help')}: {finding.help}"
 

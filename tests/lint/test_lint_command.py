@@ -97,7 +97,13 @@ def test_json_is_the_contract(files: Path, capsys: pytest.CaptureFixture[str]) -
         "message": both["message"],
         "help": both["help"],
         "path": ["fp16", "enabled"],
-        "related": [{"line": 3, "column": 11, "end_line": 3, "end_column": 20, "message": "the other one"}],
+        "related": [
+            {
+                "file": str(files / "broken.json"),
+                **{"line": 3, "column": 11, "end_line": 3, "end_column": 20},
+                "message": "the other one",
+            }
+        ],
         "fix": None,
     }
     assert offload["fix"]["safe"] is False

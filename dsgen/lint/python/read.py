@@ -141,6 +141,14 @@ def read_python(data: bytes, _target: LintTarget, name: str) -> PythonFile:
         return PythonFile(text, None, problem, folder)
 
 
+def read_python_text(text: str, folder: Path) -> PythonFile:
+    """A file that was decoded already, for what lies beside another one."""
+    try:
+        return PythonFile(text, Tree(_parse(text)), folder=folder)
+    except Unreadable as problem:
+        return PythonFile(text, None, problem, folder)
+
+
 def _text(data: bytes) -> str:
     if len(data) > MOST_BYTES:
         raise Unreadable(f"the file is larger than {MOST_BYTES >> 20} MiB, so it was not read")

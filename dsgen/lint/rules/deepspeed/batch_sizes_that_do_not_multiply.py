@@ -2,7 +2,7 @@ from collections.abc import Iterator
 from math import prod
 
 from dsgen.lint.config_file import ConfigFile
-from dsgen.lint.effective import data_parallel_ranks, whole
+from dsgen.lint.effective import data_parallel_ranks, started, whole
 from dsgen.lint.mark import Mark, error
 from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
@@ -69,7 +69,7 @@ def batch_sizes_that_do_not_multiply(file: ConfigFile, target: LintTarget) -> It
         ("train_batch_size",),
         f"train_batch_size {total} {sign} {sides} ({parts}): DeepSpeed raises",
         help=f"{fits}leave train_batch_size out: DeepSpeed works it out" if given else f"write a multiple of {ranks}",
-        related=tuple(((key,), "a factor of it") for key in given),
+        related=(*(((key,), "a factor of it") for key in given), *started(target)),
     )
 
 
