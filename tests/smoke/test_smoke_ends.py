@@ -12,8 +12,9 @@ import pytest
 from smoke_helpers import MARK, config, dsgen, environment, left_behind, mark, needs_proc
 
 from dsgen.errors import DsgenError
+from dsgen.processes import session
 from dsgen.processes.ask import ask
-from dsgen.smoke import locks, session
+from dsgen.smoke import locks
 
 # A torch whose import starts a process in a group of its own (as ninja does with compilers) and then hangs.
 HANGING_TORCH = """
