@@ -24,10 +24,15 @@ class Room:
 # From the roof to the ground. Rooms on one floor don't see each other.
 FLOORS: tuple[tuple[Room, ...], ...] = (
     (Room("cli", ("dsgen.cli", "dsgen.__main__"), "flags, printing, exit codes; one small module per command"),),
-    (Room("report", ("dsgen.report",), "plan, ledger, findings and runs to text and JSON"),),
+    (
+        Room("report", ("dsgen.report",), "plan, ledger, findings and runs to text and JSON"),
+        Room("lsp", ("dsgen.lsp",), "findings, facts and completions for editors, while they type"),
+    ),
     (
         Room("smoke", ("dsgen.smoke",), "starts worker processes, watches them, judges what came back"),
         Room("simulate", ("dsgen.simulate",), "memory of the real training code, run on tensors without contents"),
+        Room("estimate", ("dsgen.estimate",), "a config that exists, and what it takes"),
+        Room("init", ("dsgen.init",), "a first spec: from answers, from this machine, from files"),
     ),
     (Room("lint", ("dsgen.lint",), "rules over files"),),
     (
@@ -76,6 +81,9 @@ WORKERS_MAY_USE: Set[str] = {"errors", "version"}
 
 # Seconds to import, and absent where only the core is installed.
 ONLY_WORKERS: Set[str] = {"torch", "deepspeed", "transformers", "accelerate"}
+
+# Come with the extra of the same name.
+ONLY_LSP: Set[str] = {"pygls", "lsprotocol"}
 
 
 @dataclass(frozen=True)
@@ -176,6 +184,9 @@ def _forbidden_library(importer: str, top: str, libraries: Set[str]) -> str | No
         return None
     if top in ONLY_WORKERS:
         return "only workers may import it"
+    if top in ONLY_LSP:
+        room = floor_and_room(importer)
+        return None if room is not None and room[1] == "lsp" else "only lsp may import it"
     return None if top in libraries else "it is no dependency of dsgen (pyproject.toml)"
 
 

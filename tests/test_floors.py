@@ -58,6 +58,7 @@ def test_contributing_shows_the_table() -> None:
         ("dsgen.formats.deepspeed.read.values", "read"),
         ("dsgen.memory.ledger", "memory"),
         ("dsgen.steptime.parts", "steptime"),
+        ("dsgen.lsp.server", "lsp"),
     ],
 )
 def test_every_module_has_its_room(module: str, room: str) -> None:
@@ -101,6 +102,8 @@ PLANTED = {
     "workers are processes": ("dsgen.smoke.run", "import dsgen.workers.train", "workers run as their own process"),
     "workers stand alone": ("dsgen.workers.train", "from dsgen.plan import Plan", "workers stand beside the house"),
     "torch in the house": ("dsgen.smoke.run", "def f():\n    import torch.cuda", "only workers may import it"),
+    "the editors' protocol elsewhere": ("dsgen.cli.lsp", "from pygls.lsp.server import X", "only lsp may import it"),
+    "lint for editors": ("dsgen.lint.run", "import dsgen.lsp.text", "lsp is not below lint"),
     "an undeclared library": ("dsgen.report.text", "import numpy as np", "no dependency of dsgen"),
 }
 
@@ -122,6 +125,7 @@ def test_what_is_allowed_stays_quiet() -> None:
         "dsgen.cli.plan": "from dsgen import __version__\nfrom dsgen.planner.decide import decide\nimport rich.table",
         "dsgen.planner.decide": "from dsgen.memory.ledger import Ledger\nfrom .values import Decision\nimport json",
         "dsgen.lint.engine": "from dsgen.formats.deepspeed.read import read\nfrom dsgen.legality import rows",
+        "dsgen.lsp.server": "import lsprotocol.types\nfrom dsgen.lint.check import check",
         "dsgen.workers.train": "import torch, deepspeed\nfrom dsgen.workers.model import Decoder\nimport dsgen.errors",
     }
     assert floors.violations(sources, libraries={"rich"}) == []

@@ -17,8 +17,10 @@ from dsgen.errors import InputError, Place, Problem, ProblemsError
 COMMANDS = {
     "plan": "decide how to train, and say why",
     "build": "write the config (or a folder with script and launchers) of the decided plan",
+    "estimate": "show what a config that exists already takes, in bytes and seconds",
     "smoke": "run a config for a few real steps",
     "lint": "find mistakes in DeepSpeed configs and in training code",
+    "lsp": "serve an editor: findings, fixes, facts and completions while you type",
     "upgrade": "show what another DeepSpeed version changes",
     "effective": "show a config as a DeepSpeed version acts on it",
     "schema": "print a plain JSON Schema for editors",
