@@ -17,7 +17,8 @@ def cached(setting: Setting, peak: Moment) -> int:
     - Logits in the compute type, c V: free once they are cast to fp32, and smaller than all that the loss asks for
       after.
     - FSDP2: gradients are made on the stream of the reduce-scatter, 4 t a rank, and gathered on the stream of the
-      copy-in, c w of the root and of the largest block (_fsdp_collectives.py:foreach_reduce, foreach_all_gather). At
+      copy-in, c w of the root (or an embedding apart) and of the largest block (_fsdp_collectives.py:foreach_reduce,
+      foreach_all_gather). At
       the end of the forward pass, where memory is largest, these are free but belong to their streams.
     - At least what stays when memory is short.
     """
@@ -29,5 +30,5 @@ def cached(setting: Setting, peak: Moment) -> int:
         units = units_of(setting)
         sharded = FP32 * units.trainable_shard
         found += sharded - min(sharded, peak.parts.get("gradients", 0))
-        found += setting.width * (units.root.whole + units.largest.whole)
+        found += setting.width * (max(units.root.whole, units.embedding.whole) + units.largest.whole)
     return max(found, slack(peak.total))

@@ -154,7 +154,7 @@ def _code(run: Run, library: str) -> Code:
     # What torch.compile makes of a norm keeps what a fused kernel keeps.
     if library == "megatron" or "fused kernels" in notes or run.texts["compile"] == "yes":
         fused.add("norm")
-    if library == "torchtitan" and run.texts["compile"] == "yes" and _since_2025_04(run):
+    if library == "torchtitan" and run.texts["compile"] == "yes" and _since(run, _COMPILED_LOSS):
         fused.add("loss")
     if "liger" in loss and "fused kernels" not in notes:
         fused |= {"norm", "mlp"}
@@ -173,6 +173,7 @@ def _code(run: Run, library: str) -> Code:
         sequence_parallel=library == "torchtitan" or re.search(_SEQUENCE_PARALLEL, notes) is not None,
         last_rank="the last rank" in notes,
         dropout=float(explicit[1]) > 0 if explicit else None,
+        embedding_apart=library == "torchtitan" and _since(run, _EMBEDDING_APART),
     )
 
 
@@ -191,13 +192,15 @@ def _narrow(run: Run) -> bool:
 
 _COMPILED_LOSS = 202504
 """Year and month from which torchtitan compiles its loss with the model (pytorch/torchtitan#1033)."""
+_EMBEDDING_APART = 202508
+"""From which it shards the embedding and the output head as units of their own (pytorch/torchtitan#1094)."""
 
 
-def _since_2025_04(run: Run) -> bool:
-    """Whether a run is at least that young: by the date in its reference, or by a Blackwell card, which needs torch
-    2.7 of the same month."""
+def _since(run: Run, month: int) -> bool:
+    """Whether a run is at least that young: by the date in its reference, or by a Blackwell card, for which torchtitan
+    had its own recipes since the summer of 2025."""
     dated = re.search(r"20[0-9]{2}[01][0-9](?![0-9])", run.reference)
     if dated:
-        return int(dated[0]) >= _COMPILED_LOSS
+        return int(dated[0]) >= month
     gpu = find_gpu(run.texts["gpu"])
     return gpu is not None and (gpu.cuda or 0) >= 10

@@ -164,6 +164,10 @@ class Code:
     """The figure wanted is that of the last pipeline stage, not of the fullest rank."""
     dropout: bool | None = None
     """Residual and attention dropout; None: as the model was published."""
+    embedding_apart: bool = False
+    """FSDP2 shards the embedding, and the output head with the last norm, as units of their own."""
+    eight_bit_products: bool = False
+    """Linear layers multiply in fp8; what lies between them stays in the compute type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

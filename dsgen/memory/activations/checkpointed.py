@@ -75,7 +75,7 @@ def _one(setting: Setting, saved: Saved) -> tuple[LayerActivations, LayerActivat
     )
     outputs = entry + saved.outputs
     if setting.training.code.library == "torchtitan":
-        outputs -= _every_second_product(setting)
+        outputs -= _every_second_product(setting) + _unlisted_attention(setting)
     recomputed = max(0, saved.kept - outputs)
     selective = LayerActivations(round(min(outputs, saved.kept + entry) * t), round((recomputed + saved.transient) * t))
     return none, full, selective
@@ -114,3 +114,17 @@ def _every_second_product(setting: Setting) -> float:
     makes k, o and up anew."""
     arch = setting.shapes.architecture
     return setting.width * (arch.kv_heads * arch.head_dim + arch.hidden + arch.intermediate)
+
+
+def _unlisted_attention(setting: Setting) -> float:
+    """Bytes per token of the attention kernel's output and statistics that selective_op makes anew on Blackwell: there
+    torchtitan takes cuDNN's kernel, which its list of what is kept does not name (pytorch/torchtitan#1196, which went
+    from 46.39 to 44.59 GiB; parallelize_llama.py:_save_list)."""
+    arch = setting.shapes.architecture
+    if (setting.hardware.gpu.cuda or 0) < _BLACKWELL:
+        return 0
+    return setting.width * arch.heads * arch.head_dim + FP32 * arch.heads
+
+
+_BLACKWELL = 10.0
+"""Compute capability."""

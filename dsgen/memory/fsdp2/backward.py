@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dsgen.memory.activations.checkpointed import Activations
 from dsgen.memory.fsdp2 import states
 from dsgen.memory.fsdp2.gathered import Gathered
-from dsgen.memory.fsdp2.units import ModelUnits, Unit
+from dsgen.memory.fsdp2.units import NOTHING, ModelUnits, Unit
 from dsgen.memory.layers import turning_points
 from dsgen.memory.ledger import Part
 from dsgen.memory.setting import FP32, Setting
@@ -34,21 +34,26 @@ def resident(setting: Setting, units: ModelUnits) -> int:
 def candidates(
     setting: Setting, activations: Activations, outside: int, gathered: Gathered, units: ModelUnits
 ) -> Iterator[Parts]:
-    """Every block's backward pass, and the root's reduction at the end."""
-    head = setting.width * setting.shapes.outer.largest_trainable
+    """Every block's backward pass, and the reduction of the root, or of an embedding that is apart, at the end. Where it
+    is, the output head is reduced before the first block runs backwards."""
+    apart = units.embedding.whole > 0
+    head = 0 if apart else setting.width * setting.shapes.outer.largest_trainable
+    before, last = (units.root, units.embedding) if apart else (NOTHING, units.root)
     held = resident(setting, units)
     whole = held if setting.plan.accumulation > 1 and not setting.plan.reduce_each_micro_batch else 0
     layers, upto = activations.layers, activations.upto
     for index in turning_points(setting.shapes, setting.plan.checkpointing.kind != "every"):
         block, behind = units.blocks[index], units.trainable_behind[index]
-        reduced = 0 if setting.offloads_parameters else FP32 * behind.trainable_shard
-        gradients = head + max(held, reduced + (whole - FP32 * behind.trainable if whole else 0))
+        reduced = 0 if setting.offloads_parameters else FP32 * (before.trainable_shard + behind.trainable_shard)
+        gone = FP32 * (before.trainable + behind.trainable)
+        gradients = head + max(held, reduced + (whole - gone if whole else 0))
+        on_its_way = units.blocks[index + 1] if index + 1 < len(units.blocks) else before
         # What it computes with, and the last block's gradients on their way.
         yield {
             "gradients": gradients + setting.width * block.trainable,
             "gathered_parameters": gathered.at_block(index, block.whole),
             "activations": upto[index] + outside + layers[index].extra,
-            "buffers": FP32 * units.blocks[index + 1].trainable if index + 1 < len(units.blocks) else 0,
+            "buffers": FP32 * on_its_way.trainable,
         }
         yield {
             "gradients": gradients + _reducing(setting, block),
@@ -56,13 +61,13 @@ def candidates(
             "activations": upto[index] + outside - layers[index].kept,
             "buffers": FP32 * block.trainable,
         }
-    whole -= FP32 * (units.trainable - units.root.trainable) if whole else 0
-    reduced = 0 if setting.offloads_parameters else FP32 * (units.trainable_shard - units.root.trainable_shard)
+    whole -= FP32 * (units.trainable - last.trainable) if whole else 0
+    reduced = 0 if setting.offloads_parameters else FP32 * (units.trainable_shard - last.trainable_shard)
     yield {
-        "gradients": max(0 if whole else held, whole + reduced) + _reducing(setting, units.root),
+        "gradients": max(0 if whole else held, whole + reduced) + _reducing(setting, last),
         # Of a micro-batch before the last, which reduces too where every one does.
         "gathered_parameters": gathered.at_end if setting.plan.reduce_each_micro_batch else 0,
-        "buffers": FP32 * units.root.trainable,
+        "buffers": FP32 * last.trainable,
     }
 
 

@@ -10,7 +10,8 @@ from dsgen.memory.setting import FP32, Setting
 class Gathered:
     """Bytes at each point of a step. With w whole elements of a unit and c bytes each:
 
-    - The root is gathered from the beginning of the forward to the end of the backward pass: c w.
+    - The root is gathered from the beginning of the forward to the end of the backward pass: c w. Where the embedding
+      is apart, the output head is gathered where the passes meet, and neither is while blocks run backwards.
     - Stage 3 (reshard_after_forward): one block, c w, and the output buffer of the gather that is ahead, c w. Where
       a block is about to be used these are its own buffer and parameters, or the neighbour's buffer
       (wait_for_unshard keeps the last result until the next is copied out): two blocks at any time.
@@ -28,13 +29,14 @@ class Gathered:
         self._c = setting.width
         self._buffers = 1 if setting.shards > 1 else 0
         self._offloaded = FP32 * units.largest.shard * setting.offloads_parameters
-        self.root = self._c * units.root.whole
+        self._head = self._c * units.root.whole
+        self.root = 0 if units.embedding.whole else self._head
         self._upto = units.whole_upto
 
     @property
     def at_loss(self) -> int:
         """Between the passes: the root, and at stage 2 every block."""
-        return self.root + (self._c * self._upto[-1] if self._stays and self._upto else 0)
+        return self._head + (self._c * self._upto[-1] if self._stays and self._upto else 0)
 
     def at_block(self, index: int, whole: int) -> int:
         """While block ``index``, of ``whole`` elements, runs backwards."""

@@ -41,32 +41,39 @@ def _cut(tensor: Tensor, shards: int) -> int:
     return ceil(tensor.shape[0] / shards) * (tensor.numel // tensor.shape[0])
 
 
+NOTHING = Unit(0, 0, 0, 0)
+
+
 @dataclass(frozen=True)
 class ModelUnits:
     """All units of a model."""
 
     blocks: tuple[Unit, ...]
     root: Unit
+    """What is outside the blocks: all of it, or, where the embedding is apart, the last norm and the output head."""
+    embedding: Unit = NOTHING
+    """Where it is a unit of its own."""
 
     @cached_property
     def shard(self) -> int:
         """Elements of a rank's shard."""
-        return self.root.shard + sum(block.shard for block in self.blocks)
+        return self.root.shard + self.embedding.shard + sum(block.shard for block in self.blocks)
 
     @cached_property
     def trainable_shard(self) -> int:
         """Of these, what is trained."""
-        return self.root.trainable_shard + sum(block.trainable_shard for block in self.blocks)
+        outside = self.root.trainable_shard + self.embedding.trainable_shard
+        return outside + sum(block.trainable_shard for block in self.blocks)
 
     @cached_property
     def trainable(self) -> int:
         """Trained elements of all units, gathered."""
-        return self.root.trainable + sum(block.trainable for block in self.blocks)
+        return self.root.trainable + self.embedding.trainable + sum(block.trainable for block in self.blocks)
 
     @cached_property
     def largest(self) -> Unit:
         """The largest block; an empty one where there is none."""
-        return max(self.blocks, key=lambda block: block.whole, default=Unit(0, 0, 0, 0))
+        return max(self.blocks, key=lambda block: block.whole, default=NOTHING)
 
     @cached_property
     def whole_upto(self) -> list[int]:
@@ -76,7 +83,7 @@ class ModelUnits:
     @cached_property
     def trainable_behind(self) -> list[Unit]:
         """Sums over the blocks behind each."""
-        sums = [Unit(0, 0, 0, 0)]
+        sums = [NOTHING]
         for block in reversed(self.blocks):
             last = sums[-1]
             sums.append(
@@ -93,9 +100,14 @@ class ModelUnits:
 def units_of(setting: Setting) -> ModelUnits:
     """The units of ``setting``'s model, cut over its shards."""
     shards, ranks, shapes = setting.shards, setting.plan.tensor_parallel, setting.shapes
-    return derived(shapes, ("units", shards, ranks), lambda: _units(shapes, shards, ranks))
+    apart = setting.training.code.embedding_apart and not shapes.architecture.tied
+    return derived(shapes, ("units", shards, ranks, apart), lambda: _units(shapes, shards, ranks, apart))
 
 
-def _units(shapes: Shapes, shards: int, ranks: int) -> ModelUnits:
-    blocks = per_layer(shapes, lambda block: unit(block.tensors, shards, ranks))
-    return ModelUnits(tuple(blocks), unit(shapes.outside, shards, ranks))
+def _units(shapes: Shapes, shards: int, ranks: int, apart: bool) -> ModelUnits:
+    blocks = tuple(per_layer(shapes, lambda block: unit(block.tensors, shards, ranks)))
+    if not apart:
+        return ModelUnits(blocks, unit(shapes.outside, shards, ranks))
+    embedding = [tensor for tensor in shapes.outside if tensor.name.startswith("embed_")]
+    head = [tensor for tensor in shapes.outside if not tensor.name.startswith("embed_")]
+    return ModelUnits(blocks, unit(head, shards, ranks), unit(embedding, shards, ranks))
