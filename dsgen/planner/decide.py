@@ -1,25 +1,23 @@
-"""Decides: wishes and everything known about the job in, the simplest plan that fits and its reasons out."""
-
-from dataclasses import replace
+"""Decides: wishes and everything known about the job in, the fastest plan that fits and its reasons out."""
 
 from dsgen.hardware import Hardware
-from dsgen.legality.check import broken
-from dsgen.legality.values import Case, Row
-from dsgen.memory.account import account
-from dsgen.memory.fit import fit
-from dsgen.plan import Plan, Wishes, obeyed
-from dsgen.planner.buckets import buckets_of, swap_of
-from dsgen.planner.gradients import exact, sum_reason
-from dsgen.planner.ladder import Rung, rungs
+from dsgen.plan import Wishes
+from dsgen.planner.choose import choose
+from dsgen.planner.gradients import sum_reason
+from dsgen.planner.ladder import rungs
+from dsgen.planner.maker import Maker
 from dsgen.planner.micro_batch import Split, global_batch_of, splits
 from dsgen.planner.precision import precision_of
+from dsgen.planner.ranks import FIELDS, Ranks, rank_splits
 from dsgen.planner.reasons import reasons_of
-from dsgen.planner.search import climb
-from dsgen.planner.values import Candidate, Decision
+from dsgen.planner.refusal import NothingFitsError, WishError
+from dsgen.planner.rejections import all_weighed, overshoot, rejections
+from dsgen.planner.search import Option, Search, explore, options_of
+from dsgen.planner.unknowns import unknowns
+from dsgen.planner.values import Decision
 from dsgen.shapes.values import Shapes
 from dsgen.spec.values import Training
 from dsgen.target import Target
-from dsgen.units import format_bytes
 
 
 def decide(
@@ -30,91 +28,108 @@ def decide(
     sequence_length: int,
     target: Target,
 ) -> Decision:
-    """The simplest legal plan that fits under the wishes.
+    """The fastest legal plan that fits under the wishes (dsgen/planner/choose.py).
 
     Raises RefusedError where a wish is illegal (IllegalPlanError says which rule), where the global batch can't be met,
     or where nothing fits (NothingFitsError has the closest plan).
     """
-    world = hardware.world_size
-    data_parallel = max(1, world // _model_ranks(wishes))
-    precision, precision_notes = precision_of(wishes.precision, hardware, shapes)
-    batch = global_batch_of(training, sequence_length, data_parallel)
-    choices, batch_notes = splits(wishes, batch, data_parallel, sequence_length)
-
-    def make(rung: Rung, split: Split) -> Plan:
-        shards = wishes.shard_group or world
-        plan = Plan(
-            world_size=world,
-            gpus_per_node=hardware.gpus_per_node,
-            zero_stage=rung.zero_stage,
-            precision=precision,
-            checkpointing=rung.checkpointing,
-            micro_batch=split.micro_batch,
-            accumulation=split.accumulation,
-            buckets=buckets_of(shapes, shards, rung.offload_optimizer),
-            shard_group=wishes.shard_group,
-            tensor_parallel=wishes.tensor_parallel or 1,
-            pipeline_parallel=wishes.pipeline_parallel or 1,
-            context_parallel=wishes.context_parallel or 1,
-            ulysses=wishes.ulysses or 1,
-            expert_parallel=wishes.expert_parallel or 1,
-            offload_optimizer=rung.offload_optimizer,
-            offload_parameters=rung.offload_parameters,
-            offload_activations=wishes.offload_activations or False,
-            # Costs one more bucket, and hides the reduction behind the backward pass.
-            overlap_comm=rung.zero_stage > 0 and world > 1,
-            swap=swap_of(shapes, shards),
-        )
-        # What the rung stands for is held there by the ladder; the rest of the wishes (buffers, overlap, ...) acts here.
-        apart = replace(wishes, micro_batch=None, accumulation=None)
-        return obeyed(plan, apart)
-
-    def forbidding(plan: Plan) -> list[Row]:
-        return broken(Case(plan=plan, shapes=shapes, training=training, hardware=hardware, target=target))
-
-    def make_exact(rung: Rung, split: Split) -> Plan:
-        plan = make(rung, split)
-        return plan if wishes.gradient_precision is not None else exact(plan, target.format, forbidding)
-
-    def weigh(plan: Plan) -> Candidate:
-        ledger = account(plan, shapes, training, sequence_length, hardware, target)
-        candidate = Candidate(plan=plan, ledger=ledger, fit=fit(ledger, hardware))
-        if candidate.fit.fits or target.format != "fsdp2" or plan.accumulation == 1 or plan.reduce_each_micro_batch:
-            return candidate
-        if wishes.reduce_each_micro_batch is False:
-            return candidate
-        # One reduction a step is only ever faster, but keeps whole fp32 gradients: given up before anything else.
-        return weigh(replace(plan, reduce_each_micro_batch=True))
-
-    makers = (make_exact,) if target.format == "fsdp2" else (make_exact, make)
-    found = climb(rungs(wishes, world, target.format), choices, makers, forbidding, weigh)
+    search, notes = _space(wishes, shapes, hardware, training, sequence_length, target)
+    explore(search)
+    choice = choose(search)
+    if choice is None:
+        rejected = all_weighed(search)
+        weighed = [entry.candidate for entry in rejected if entry.candidate is not None]
+        raise NothingFitsError(min(weighed, key=overshoot), rejected)
+    chosen = choice.chosen
+    maker = search.maker
+    rejected = rejections(search, choice)
+    batch = global_batch_of(training, sequence_length, chosen.plan.data_parallel)
     return Decision(
-        chosen=found.chosen,
-        reasons=reasons_of(found, wishes, batch, sum_reason(found.chosen.plan, forbidding), target.format),
-        alternatives=found.alternatives,
-        rejected=found.rejected,
-        notes=(*precision_notes, *batch_notes, *_unknowns(found.chosen, hardware)),
+        chosen=chosen,
+        reasons=reasons_of(choice, rejected, wishes, batch, sum_reason(chosen.plan, maker.broken), target.format),
+        alternatives=choice.alternatives,
+        rejected=rejected,
+        notes=(*notes, *unknowns(chosen, hardware)),
     )
 
 
-def _model_ranks(wishes: Wishes) -> int:
-    ranks = 1
-    for size in (wishes.tensor_parallel, wishes.pipeline_parallel, wishes.context_parallel, wishes.ulysses):
-        ranks *= size or 1
-    return ranks
+def feasible(
+    wishes: Wishes,
+    shapes: Shapes,
+    hardware: Hardware,
+    training: Training,
+    sequence_length: int,
+    target: Target,
+) -> bool:
+    """Whether any legal plan fits: asked of the rungs that recompute everything first, since they take least.
+
+    Raises RefusedError as ``decide`` does for what is illegal.
+    """
+    search, _ = _space(wishes, shapes, hardware, training, sequence_length, target)
+    frugal = sorted(search.options, key=lambda option: (option.rung.checkpointing.kind != "full", -option.place))
+    for option in frugal:
+        if not search.forbidding(option) and not search.is_hopeless(option) and search.smallest_fits(option):
+            return True
+    return False
 
 
-def _unknowns(chosen: Candidate, hardware: Hardware) -> list[str]:
-    """What could not be checked because the spec does not say it."""
-    ledger = chosen.ledger
-    unchecked = "is not stated, so it was not checked"
-    candidates = (
-        (hardware.host_memory, ledger.host_per_node, f"Host memory {unchecked}: the plan needs {{}} a node."),
-        (hardware.nvme, ledger.nvme_per_node, f"The size of the NVMe {unchecked}: the plan needs {{}} a node."),
-        (hardware.disk, ledger.disk, f"Disk space {unchecked}: one checkpoint takes {{}}."),
+def _space(
+    wishes: Wishes, shapes: Shapes, hardware: Hardware, training: Training, sequence_length: int, target: Target
+) -> tuple[Search, tuple[str, ...]]:
+    """Everything that may be tried, and what was assumed."""
+    precision, notes = precision_of(wishes.precision, hardware, shapes)
+    maker = Maker(
+        wishes=wishes,
+        shapes=shapes,
+        hardware=hardware,
+        training=training,
+        sequence_length=sequence_length,
+        target=target,
+        precision=precision,
     )
-    return [
-        note.format(format_bytes(sum(needed.values())))
-        for known, needed, note in candidates
-        if known is None and any(needed.values())
-    ]
+    cut: dict[Ranks, tuple[Split, ...]] = {}
+    refused: list[WishError] = []
+    assumed: tuple[str, ...] = ()
+    all_ranks = rank_splits(wishes, hardware, shapes, target)
+    for ranks in all_ranks:
+        if refused and not cut and not _too_few_for_all(training, hardware):
+            break
+        data_parallel = max(1, hardware.world_size // ranks.model)
+        try:
+            batch = global_batch_of(training, sequence_length, data_parallel)
+            cut[ranks], said = splits(wishes, batch, data_parallel, sequence_length)
+        except WishError as error:
+            refused.append(error)
+            continue
+        assumed = assumed or said
+    if not cut:
+        raise refused[0]
+    node = hardware.gpus_per_node if hardware.nodes > 1 and hardware.gpus_per_node > 1 else None
+    ladder = list(rungs(wishes, hardware.world_size, target.format, ranks=tuple(cut), node=node))
+    search = Search(maker, options_of(ladder, cut))
+    search.options = _legal_ranks(search, all_ranks[0])
+    return search, (*notes, *assumed)
+
+
+def _too_few_for_all(training: Training, hardware: Hardware) -> bool:
+    """Whether a batch that data-parallel ranks can't share has fewer sequences than there are ranks: then splitting
+    each sequence, or the model, is a way; any other batch is refused with the nearest that can be shared."""
+    return training.global_batch is not None and training.global_batch < hardware.world_size
+
+
+def _legal_ranks(search: Search, first: Ranks) -> tuple[Option, ...]:
+    """Without the ranks that a rule about ranks forbids, so that nothing is asked of their rungs; the first stay, to be
+    refused with the rule."""
+    forbidden: set[Ranks] = set()
+    asked: set[Ranks] = set()
+    for option in search.options:
+        ranks = option.rung.ranks
+        if ranks not in asked and ranks != first:
+            asked.add(ranks)
+            if any(row.fields and FIELDS.issuperset(row.fields) for row in search.forbidding(option)):
+                forbidden.add(ranks)
+    if not forbidden:
+        return search.options
+    kept = [option for option in search.options if option.rung.ranks not in forbidden]
+    search.illegal.clear()
+    return tuple(Option(option.rung, option.splits, place) for place, option in enumerate(kept))

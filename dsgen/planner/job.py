@@ -6,7 +6,7 @@ from dsgen.errors import Problem, RefusedError
 from dsgen.hardware import Hardware, hardware_of
 from dsgen.plan import Wishes
 from dsgen.planner.changes import helpful_changes
-from dsgen.planner.decide import decide
+from dsgen.planner.decide import decide, feasible
 from dsgen.planner.refusal import IllegalPlanError, NothingFitsError, WishError
 from dsgen.planner.values import Decision
 from dsgen.planner.wishes import wishes_of
@@ -83,21 +83,35 @@ def decide_job(inputs: Inputs) -> Job:
 
 
 def _decide(inputs: Inputs) -> Decision:
-    return decide(inputs.wishes, inputs.shapes, inputs.hardware, inputs.training, inputs.sequence_length, inputs.target)
+    return decide(*_known(inputs))
+
+
+def _known(inputs: Inputs) -> tuple[Wishes, Shapes, Hardware, Training, int, Target]:
+    return (
+        inputs.wishes,
+        inputs.shapes,
+        inputs.hardware,
+        inputs.training,
+        inputs.sequence_length,
+        inputs.target,
+    )
 
 
 def _help(inputs: Inputs) -> str:
-    changes = helpful_changes(
-        inputs.spec,
-        inputs.sequence_length,
-        inputs.hardware,
-        lambda changed: _decide(inputs_of(changed)),
-    )
+    changes = helpful_changes(inputs.spec, inputs.sequence_length, inputs.hardware, _decided)
     if not changes:
         return (
             "no change of sequence length, method or machines that was tried makes it fit, nor do two of them together"
         )
     return "any one of these makes it fit: " + "; ".join(changes)
+
+
+def _decided(spec: Spec) -> Decision:
+    """The decision for a changed spec; RefusedError, and quickly, where it does not help."""
+    inputs = inputs_of(spec)
+    if not feasible(*_known(inputs)):
+        raise RefusedError.at("this does not fit either")
+    return _decide(inputs)
 
 
 def _placed(error: IllegalPlanError, spec: Spec) -> RefusedError:

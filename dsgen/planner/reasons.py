@@ -1,11 +1,14 @@
-"""Why the chosen plan: one sentence per lever that was, or was not, pulled."""
+"""Why the chosen plan: one sentence per lever that was, or was not, pulled, and what the runner-up costs."""
 
-from dsgen.memory.ledger import Part
+from collections.abc import Callable, Sequence
+
+from dsgen.memory.ledger import Overflow, Part
 from dsgen.plan import Plan, Wishes
-from dsgen.planner.ladder import STAGES
-from dsgen.planner.search import Found
-from dsgen.planner.values import Candidate
+from dsgen.planner.choose import Choice
+from dsgen.planner.refusal import plan_name, slower_words
+from dsgen.planner.values import Candidate, Rejected
 from dsgen.target import Format
+from dsgen.units import format_bytes
 
 _STAGES = {
     0: "everything is replicated, no state is sharded",
@@ -19,20 +22,54 @@ _FSDP2_STAGES = {
     3: "all states are sharded; weights are gathered layer by layer, in the forward and again in the backward pass",
 }
 
+# Which lever a part answers to, the cheapest first.
+LEVERS: dict[str, str] = {
+    "parameters": "ZeRO-3 or tensor parallelism",
+    "gathered_parameters": "smaller live and prefetched parameters, or tensor parallelism",
+    "gradients": "ZeRO-2",
+    "master_weights": "ZeRO-1",
+    "optimizer_states": "ZeRO-1",
+    "activations": "checkpointing, a smaller micro-batch with more accumulation, or Ulysses or context parallelism",
+    "logits": "a smaller micro-batch with more accumulation, or Ulysses or context parallelism",
+    "buffers": "smaller buckets",
+    "temporaries": "ZeRO-1, or smaller sub-groups at stage 3",
+    "residents": "moving them to other cards",
+    "framework": "a larger card",
+}
+
+
+def lever_of(overflow: Overflow, plan: Plan) -> str:
+    """What makes the largest part of an overflow smaller, beyond what the plan does already."""
+    if overflow.place != "device":
+        return "more of it, or less offload"
+    sharded = {"optimizer_states": 1, "master_weights": 1, "temporaries": 1, "gradients": 2, "parameters": 3}
+    if plan.zero_stage >= sharded.get(overflow.largest_part, 4):
+        return "more GPUs to shard over, or offload"
+    return LEVERS.get(overflow.largest_part, "")
+
 
 def reasons_of(
-    found: Found, wishes: Wishes, global_batch: int | None, sums: str = "", format: Format = "deepspeed"
+    choice: Choice,
+    rejected: Sequence[Rejected],
+    wishes: Wishes,
+    global_batch: int | None,
+    sums: str = "",
+    format: Format = "deepspeed",
 ) -> tuple[str, ...]:
-    """The sentences, in the order stage, checkpointing, offload, reduction, ``sums`` of gradients, batch."""
-    plan = found.chosen.plan
-    refused = [entry.candidate for entry in found.rejected if entry.candidate is not None]
+    """The sentences: stage, ranks, checkpointing, offload, reduction, ``sums`` of gradients, batch, runner-up."""
+    plan = choice.chosen.plan
+    refused = [entry.candidate for entry in rejected if entry.candidate is not None]
+    tried = [candidate for candidate in refused if not candidate.fit.fits]
+    stage: Callable[[Plan, Wishes, list[Candidate]], str] = _fsdp2_stage if format == "fsdp2" else _stage
     sentences = [
-        _fsdp2_stage(plan, wishes, refused) if format == "fsdp2" else _stage(plan, wishes, refused),
-        _checkpointing(plan, wishes, refused),
-        _offload(plan, wishes, refused),
+        stage(plan, wishes, tried),
+        *_ranks(choice.chosen, wishes, tried),
+        _checkpointing(choice, wishes, format),
+        _offload(plan, wishes, tried),
         _reduction(plan) if format == "fsdp2" else "",
         sums,
-        _batch(plan, wishes, global_batch),
+        _batch(choice, wishes, global_batch),
+        _runner_up(choice, format),
     ]
     return tuple(sentence for sentence in sentences if sentence)
 
@@ -47,21 +84,111 @@ def _stage(plan: Plan, wishes: Wishes, refused: list[Candidate]) -> str:
         if plan.offload_optimizer == plan.offload_parameters == "none":
             return f"{head}: nothing is sharded on one GPU, but ZeRO's step copies gradients less often."
         return f"{head}: nothing is sharded on one GPU, but DeepSpeed offloads only through ZeRO."
-    lower = _alike(plan, refused)
     if plan.zero_stage == 0:
         return f"{head}: {_STAGES[0]}; it fits, so nothing needs sharding."
-    if lower is None:
-        return f"{head}: {_STAGES[plan.zero_stage]}."
-    return f"{head}: {_STAGES[plan.zero_stage]}. Stage {lower.plan.zero_stage} overflows, most of it {_part(lower)}."
+    return f"{head}: {_STAGES[plan.zero_stage]}.{_lower(plan, refused)}"
 
 
 def _fsdp2_stage(plan: Plan, wishes: Wishes, refused: list[Candidate]) -> str:
     head = f"FSDP2, ZeRO stage {plan.zero_stage}"
     if wishes.zero_stage is not None:
         return f"{head}: as wished; {_FSDP2_STAGES[plan.zero_stage]}."
-    lower = _alike(plan, refused)
-    overflow = "" if lower is None else f" Stage {lower.plan.zero_stage} overflows, most of it {_part(lower)}."
-    return f"{head}: {_FSDP2_STAGES[plan.zero_stage]}.{overflow}"
+    return f"{head}: {_FSDP2_STAGES[plan.zero_stage]}.{_lower(plan, refused)}"
+
+
+def _lower(plan: Plan, refused: list[Candidate]) -> str:
+    """Why not the stage below, where it overflows with all else equal."""
+    alike = [
+        candidate
+        for candidate in refused
+        if candidate.plan.zero_stage < plan.zero_stage
+        and candidate.plan.checkpointing == plan.checkpointing
+        and _same_offload(candidate.plan, plan)
+        and candidate.plan.tensor_parallel == plan.tensor_parallel
+        and candidate.plan.ulysses == plan.ulysses
+    ]
+    lower = max(alike, key=lambda candidate: candidate.plan.zero_stage, default=None)
+    if lower is None:
+        return ""
+    (overflow, *_) = lower.fit.overflows
+    return (
+        f" Stage {lower.plan.zero_stage} overflows by {format_bytes(overflow.by)}, most of it {_part(overflow)} "
+        f"({format_bytes(overflow.largest_part_bytes)}), which answers to {lever_of(overflow, lower.plan)}."
+    )
+
+
+def _part(overflow: Overflow) -> Part | str:
+    return overflow.largest_part.replace("_", " ")
+
+
+def _ranks(chosen: Candidate, wishes: Wishes, refused: list[Candidate]) -> list[str]:
+    """How ranks are split, where they are."""
+    plan, found = chosen.plan, []
+    why = f" Without it {plan_name(refused[-1].plan)} overflows." if refused else ""
+    if plan.tensor_parallel > 1:
+        found.append(
+            f"Tensor parallel {plan.tensor_parallel}: "
+            + _wished(wishes.tensor_parallel, f"each matrix lies on {plan.tensor_parallel} GPUs of a node.{why}")
+        )
+    if plan.ulysses > 1:
+        found.append(
+            f"Ulysses {plan.ulysses}: "
+            + _wished(wishes.ulysses, f"each sequence is split over {plan.ulysses} GPUs of a node.{why}")
+        )
+    if plan.shard_group is not None:
+        found.append(
+            f"Shard group {plan.shard_group}: "
+            + _wished(
+                wishes.shard_group, "weights are gathered within a node only, and gradients reduced between nodes."
+            )
+        )
+    if plan.zeropp.secondary_partition > 1:
+        size = plan.zeropp.secondary_partition
+        found.append(
+            f"hpZ {size}: "
+            + _wished(wishes.zeropp, "a second copy of the weights in each node spares the backward pass the network.")
+        )
+    return found
+
+
+def _wished(wish: object, otherwise: str) -> str:
+    return otherwise if wish is None else "as wished."
+
+
+def _checkpointing(choice: Choice, wishes: Wishes, format: Format) -> str:
+    chosen = choice.chosen
+    plan = chosen.plan
+    kind = plan.checkpointing.kind
+    if wishes.checkpointing is not None:
+        return f"Checkpointing {plan.checkpointing}: as wished."
+    if kind == "none":
+        return "Checkpointing none: the activations fit, so nothing is recomputed."
+    share = chosen.time.parts["recomputation"] / chosen.time.seconds
+    head = f"Checkpointing {kind}: {share * 100:.0f} % of the step is recomputation, for fewer activations."
+    plain = choice.plain
+    if plain is None:
+        return head
+    if plain.fit.fits:
+        return f"{head} Without it, {plan_name(plain.plan, format)} fits, and is {slower_words(plain, chosen)}."
+    (overflow, *_) = plain.fit.overflows
+    by = f"{format_bytes(overflow.by)}, most of it {_part(overflow)}"
+    return f"{head} Without it, {plan_name(plain.plan, format)} overflows by {by}."
+
+
+def _same_offload(one: Plan, other: Plan) -> bool:
+    return (one.offload_optimizer, one.offload_parameters) == (other.offload_optimizer, other.offload_parameters)
+
+
+def _offload(plan: Plan, wishes: Wishes, refused: list[Candidate]) -> str:
+    used = {"optimizer": plan.offload_optimizer, "parameters": plan.offload_parameters}
+    off = ", ".join(f"{what} to {device}" for what, device in used.items() if device != "none")
+    if not off:
+        return "Offload none: everything fits on the GPUs."
+    if wishes.offload_optimizer is not None or wishes.offload_parameters is not None:
+        return f"Offload {off}: as wished."
+    on_gpu = [c for c in refused if c.plan.offload_optimizer == c.plan.offload_parameters == "none"]
+    why = "; nothing cheaper that was tried fits on the GPUs alone" if on_gpu else ""
+    return f"Offload {off}: the step waits for the CPU and PCIe{why}."
 
 
 def _reduction(plan: Plan) -> str:
@@ -72,63 +199,29 @@ def _reduction(plan: Plan) -> str:
     return "Gradients are reduced after the last micro-batch only: kept whole in fp32 until then, they fit."
 
 
-def _alike(plan: Plan, refused: list[Candidate]) -> Candidate | None:
-    """The refused plan that differs in the stage alone and comes closest from below."""
-    alike = [
-        candidate
-        for candidate in refused
-        if candidate.plan.zero_stage < plan.zero_stage
-        and candidate.plan.checkpointing == plan.checkpointing
-        and candidate.plan.offload_optimizer == plan.offload_optimizer
-        and candidate.plan.offload_parameters == plan.offload_parameters
-    ]
-    return max(alike, key=lambda candidate: candidate.plan.zero_stage, default=None)
-
-
-def _part(candidate: Candidate) -> Part | str:
-    return candidate.fit.overflows[0].largest_part.replace("_", " ") if candidate.fit.overflows else "nothing"
-
-
-def _checkpointing(plan: Plan, wishes: Wishes, refused: list[Candidate]) -> str:
-    kind = plan.checkpointing.kind
-    if wishes.checkpointing is not None:
-        return f"Checkpointing {plan.checkpointing}: as wished."
-    if kind == "none":
-        return "Checkpointing none: the activations fit, so nothing is recomputed."
-    cost = "a few percent more arithmetic" if kind == "selective" else "a third more arithmetic"
-    without = [c for c in refused if c.plan.checkpointing.kind == "none" and _same_offload(c.plan, plan)]
-    even = "even " if without and without[-1].plan.zero_stage == max(STAGES) else ""
-    why = f" Without it {even}{_name(without[-1].plan)} overflows." if without else ""
-    return f"Checkpointing {kind}: {cost}, for fewer activations.{why}"
-
-
-def _same_offload(one: Plan, other: Plan) -> bool:
-    return (one.offload_optimizer, one.offload_parameters) == (other.offload_optimizer, other.offload_parameters)
-
-
-def _name(plan: Plan) -> str:
-    return "plain DDP" if plan.zero_stage == 0 and plan.world_size > 1 else f"ZeRO stage {plan.zero_stage}"
-
-
-def _offload(plan: Plan, wishes: Wishes, refused: list[Candidate]) -> str:
-    used = {"optimizer": plan.offload_optimizer, "parameters": plan.offload_parameters}
-    off = ", ".join(f"{what} to {device}" for what, device in used.items() if device != "none")
-    if not off:
-        return "Offload none: everything fits on the GPUs."
-    if wishes.offload_optimizer is not None or wishes.offload_parameters is not None:
-        return f"Offload {off}: as wished."
-    tried = any(c.plan.offload_optimizer == c.plan.offload_parameters == "none" for c in refused)
-    why = "; nothing cheaper that was tried fits on the GPUs alone" if tried else ""
-    return f"Offload {off}: the step waits for the CPU and PCIe{why}."
-
-
-def _batch(plan: Plan, wishes: Wishes, global_batch: int | None) -> str:
+def _batch(choice: Choice, wishes: Wishes, global_batch: int | None) -> str:
+    plan, largest = choice.chosen.plan, choice.largest.plan.micro_batch
     ranks = f"{plan.data_parallel} data-parallel rank{'s' if plan.data_parallel > 1 else ''}"
     product = f"{plan.micro_batch} x {plan.accumulation} x {ranks} = {plan.global_batch}"
     if isinstance(wishes.micro_batch, int):
         return f"Micro-batch {plan.micro_batch}: as wished; {product} sequences a step."
+    if plan.micro_batch < largest:
+        more = f"{largest} fits too, with little to spare, and is hardly faster"
+        return f"Micro-batch {plan.micro_batch}: {product}; {more}."
     if wishes.micro_batch == "max" and global_batch is None:
         return f"Micro-batch {plan.micro_batch}: the largest that fits; {product} sequences a step."
     if global_batch is None:
         return f"Micro-batch {plan.micro_batch}: the largest power of two that fits; {product} sequences a step."
     return f"Micro-batch {plan.micro_batch}: the largest that fits and divides the batch; {product}, as asked."
+
+
+def _runner_up(choice: Choice, format: Format) -> str:
+    if not choice.alternatives:
+        return ""
+    second = choice.alternatives[0]
+    said = slower_words(second, choice.chosen)
+    faster = second.speed > choice.chosen.speed
+    why = ": too little to give up " + (
+        "room to spare" if second.fit.tight > choice.chosen.fit.tight else "the simpler plan"
+    )
+    return f"The runner-up, {plan_name(second.plan, format)}, is {said}{why if faster else ''}."

@@ -1,104 +1,168 @@
-"""Climbs the ladder: the first rung that is legal and fits, what was refused below it, what fits above."""
+"""Looks through everything legal, the fastest on paper first, until nothing that is left could win.
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache
+- A rung's speed can't be more than that of its largest or its smallest micro-batch, whatever of it fits, and offload
+  makes no plan faster than the same without: so rungs are asked in the order of that bound, and the rest, usually
+  nearly all, is never weighed.
+- Memory grows with the micro-batch: the largest that fits is found by bisection.
+- Recomputing more keeps less: where a rung does not fit with full checkpointing, those with less are not asked.
+"""
 
-from dsgen.legality.check import explain
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heapify, heappop, heappush
+
 from dsgen.legality.gradient_sums import sums_coarsely
 from dsgen.legality.values import Row
 from dsgen.plan import Plan
-from dsgen.planner.gradients import coarse_reason
 from dsgen.planner.ladder import Rung
+from dsgen.planner.maker import Maker
 from dsgen.planner.micro_batch import Split, largest
-from dsgen.planner.refusal import IllegalPlanError, NothingFitsError, plan_name, refusal
-from dsgen.planner.values import Candidate, Rejected
+from dsgen.planner.ranking import as_fast, ranked
+from dsgen.planner.ranks import Ranks
+from dsgen.planner.refusal import IllegalPlanError
+from dsgen.planner.values import Candidate
 
 RUNNERS_UP = 3
 
-Maker = Callable[[Rung, Split], Plan]
+# Of shallower models a layer that is recomputed can need as much as all that are kept.
+_FEW_LAYERS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a climb brings back."""
+class Option:
+    """One rung with the ways to cut a rank's sequences."""
 
-    chosen: Candidate
-    alternatives: tuple[Candidate, ...]
-    rejected: tuple[Rejected, ...]
+    rung: Rung
+    splits: tuple[Split, ...]
+    place: int
+    """Where on the ladder it stands: the lower, the simpler."""
 
 
-def climb(
-    rungs: Iterable[Rung],
-    splits: Sequence[Split],
-    makers: Sequence[Maker],
-    broken: Callable[[Plan], list[Row]],
-    weigh: Callable[[Plan], Candidate],
-) -> Found:
-    """The first fitting rung with its largest fitting micro-batch, and up to RUNNERS_UP further ones.
+@dataclass(slots=True)
+class Search:
+    """What is known so far."""
 
-    Of a rung the plans of the first of ``makers`` are taken, if one fits, else those of the next. A plan that adds up
-    too many gradients in 16 bits counts as refused, unless no other fits.
+    maker: Maker
+    options: tuple[Option, ...]
+    fitting: list[tuple[Option, Candidate]] = field(default_factory=list)
+    """Each option that fits, with its largest micro-batch."""
+    illegal: dict[int, list[Row]] = field(default_factory=dict)
+    _hopeless: set[Rung] = field(default_factory=set)
+    _found: dict[int, Candidate | None] = field(default_factory=dict)
 
-    Raises IllegalPlanError where no rung is legal, NothingFitsError where no legal one fits.
+    def forbidding(self, option: Option) -> list[Row]:
+        """The rules that the option breaks; empty where it is legal."""
+        found = self.illegal.get(option.place)
+        if found is None:
+            plan = self.maker.make(option.rung, option.splits[0], exactly=False)
+            found = self.illegal[option.place] = self.maker.broken(plan)
+        return found
+
+    def bound(self, option: Option) -> float:
+        """The most tokens per second and GPU that the option can reach."""
+        ends = {option.splits[0], option.splits[-1]}
+        return max(self.maker.speed(self.maker.make(option.rung, split, exactly=False)) for split in ends)
+
+    def best(self, option: Option) -> Candidate | None:
+        """The option with its largest micro-batch that fits, summing gradients exactly if that fits at all."""
+        if option.place not in self._found:
+            self._found[option.place] = self._best(option)
+        return self._found[option.place]
+
+    def _best(self, option: Option) -> Candidate | None:
+        maker = self.maker
+        for exactly in (True, False):
+
+            def plan(split: Split, exactly: bool = exactly) -> Plan:
+                return maker.make(option.rung, split, exactly=exactly)
+
+            split = largest(option.splits, lambda split: maker.fit(plan(split)).fits)
+            if split is not None:
+                return maker.candidate(plan(split))
+        return None
+
+    def smallest(self, option: Option) -> Candidate:
+        """The option as little memory as it can take: what is shown where it does not fit."""
+        return self.maker.candidate(self.maker.make(option.rung, option.splits[0], exactly=False))
+
+    def smallest_fits(self, option: Option) -> bool:
+        """Whether anything of the option fits; its step is not timed."""
+        return self.maker.fit(self.maker.make(option.rung, option.splits[0], exactly=False)).fits
+
+    def safer(self, option: Option, than: Candidate) -> Candidate | None:
+        """The option with the largest micro-batch that leaves room to spare; None where that is none, or the same."""
+        maker, exactly = self.maker, than.plan.sums_apart
+
+        def roomy(split: Split) -> bool:
+            fits = maker.fit(maker.make(option.rung, split, exactly=exactly))
+            return fits.fits and not fits.tight
+
+        split = largest(option.splits, roomy)
+        return None if split is None else maker.candidate(maker.make(option.rung, split, exactly=exactly))
+
+    def is_hopeless(self, option: Option) -> bool:
+        """Whether the same rung with full checkpointing is known not to fit, or is found not to."""
+        full = _full(option.rung)
+        if full == option.rung or len(self.maker.shapes.blocks) < _FEW_LAYERS:
+            return False
+        if full not in self._hopeless:
+            plan = self.maker.make(full, option.splits[0], exactly=False)
+            if self.maker.broken(plan) or self.maker.fit(plan).fits:
+                return False
+            self._hopeless.add(full)
+        return True
+
+
+def _full(rung: Rung) -> Rung:
+    return replace(rung, checkpointing=replace(rung.checkpointing, kind="full", every=1))
+
+
+def options_of(rungs: Sequence[Rung], splits: Mapping[Ranks, tuple[Split, ...]]) -> tuple[Option, ...]:
+    """The ladder with its splits."""
+    return tuple(Option(rung, splits[rung.ranks], place) for place, rung in enumerate(rungs))
+
+
+def explore(search: Search) -> None:
+    """Fills ``fitting`` with the fastest options, enough to choose from.
+
+    Raises IllegalPlanError where no option is legal.
     """
-    fitting: list[Candidate] = []
-    coarse: list[Candidate] = []
-    rejected: list[Rejected] = []
-    said: set[str] = set()
-    illegal: tuple[Plan, list[Row]] | None = None
-    for rung in rungs:
-        plan = makers[-1](rung, splits[0])
-        rows = broken(plan)
-        if rows:
-            illegal = illegal or (plan, rows)
-            # One entry a rule is enough: the same one forbids whole flights of the ladder.
-            if not fitting and rows[0].name not in said:
-                said.add(rows[0].name)
-                rejected.append(Rejected(plan=plan, reason=f"{explain(rows[0], plan)} [{rows[0].name}]"))
-            continue
-        candidate = _best(rung, splits, makers, weigh)
-        if candidate.fit.fits and sums_coarsely(candidate.plan):
-            coarse.append(candidate)
-            if not fitting:
-                reason = f"{plan_name(candidate.plan)}: {coarse_reason(candidate.plan)}"
-                rejected.append(Rejected(plan=candidate.plan, reason=reason))
-        elif candidate.fit.fits:
-            fitting.append(candidate)
-        elif not fitting:
-            rejected.append(Rejected(plan=candidate.plan, reason=refusal(candidate), candidate=candidate))
-        if len(fitting) > RUNNERS_UP:
+    legal = False
+    queue = _queue(search)
+    heapify(queue)
+    top: list[float] = []
+    while queue:
+        bound, place, exact = heappop(queue)
+        if len(top) > RUNNERS_UP and -bound < min(as_fast(top[-1]), top[-1 - RUNNERS_UP]):
             break
-    if fitting:
-        return Found(fitting[0], tuple(fitting[1:]), tuple(rejected))
-    if coarse:
-        passed = [candidate.plan for candidate in coarse]
-        refused = tuple(entry for entry in rejected if entry.plan not in passed)
-        return Found(coarse[0], tuple(coarse[1 : 1 + RUNNERS_UP]), refused)
-    weighed = [entry.candidate for entry in rejected if entry.candidate is not None]
-    if weighed:
-        raise NothingFitsError(min(weighed, key=_overshoot), tuple(rejected))
-    assert illegal is not None  # a ladder has at least one rung
-    raise IllegalPlanError(*illegal)
+        option = search.options[place]
+        if search.forbidding(option):
+            continue
+        legal = True
+        if not exact:
+            heappush(queue, (-min(search.bound(option), -bound), place, True))
+            continue
+        if search.is_hopeless(option):
+            continue
+        candidate = search.best(option)
+        if candidate is not None:
+            search.fitting.append((option, candidate))
+            if not sums_coarsely(candidate.plan):
+                top = sorted([*top, ranked(candidate)])
+    if not legal:
+        option = search.options[0]
+        raise IllegalPlanError(
+            search.maker.make(option.rung, option.splits[0], exactly=False), search.forbidding(option)
+        )
 
 
-def _best(
-    rung: Rung, splits: Sequence[Split], makers: Sequence[Maker], weigh: Callable[[Plan], Candidate]
-) -> Candidate:
-    """The rung with the largest micro-batch that fits; of the last maker with the smallest if none does."""
-    weighed = cache(weigh)
-    for make in makers:
-
-        def fits(split: Split, make: Maker = make) -> bool:
-            return weighed(make(rung, split)).fit.fits
-
-        split = largest(splits, fits)
-        if split is not None:
-            return weighed(make(rung, split))
-    return weighed(makers[-1](rung, splits[0]))
-
-
-def _overshoot(candidate: Candidate) -> tuple[float, float]:
-    """How far the fullest place is beyond what it has, as a ratio; among equals, all places together."""
-    ratios = [overflow.needed / max(overflow.available, 1) for overflow in candidate.fit.overflows]
-    return max(ratios, default=0.0), sum(ratios)
+def _queue(search: Search) -> list[tuple[float, int, bool]]:
+    """(minus the bound, place, whether it is the option's own bound): offloading options get that of those without."""
+    found = []
+    known: dict[Rung, float] = {}
+    for option in search.options:
+        base = replace(option.rung, offload_optimizer="none", offload_parameters="none", reduce_each_micro_batch=False)
+        if base not in known:
+            known[base] = search.bound(replace(option, rung=base))
+        found.append((-known[base], option.place, base == option.rung))
+    return found

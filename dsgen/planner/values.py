@@ -4,15 +4,22 @@ from dataclasses import dataclass
 
 from dsgen.memory.ledger import Fit, Ledger
 from dsgen.plan import Plan
+from dsgen.steptime.values import StepTime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A plan with its ledger and whether it fits."""
+    """A plan with its ledger, whether it fits, and how long a step takes."""
 
     plan: Plan
     ledger: Ledger
     fit: Fit
+    time: StepTime
+
+    @property
+    def speed(self) -> float:
+        """Tokens per second and GPU."""
+        return self.time.tokens_per_second_per_gpu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +35,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The chosen plan, the runners-up and the refused, simplest first."""
+    """The chosen plan, the runners-up, fastest first, and the refused, simplest first."""
 
     chosen: Candidate
     reasons: tuple[str, ...]

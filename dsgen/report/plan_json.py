@@ -8,6 +8,7 @@ from dsgen.memory.ledger import PARTS, DeviceAccount, Ledger, Moment, Part, Stat
 from dsgen.plan import Plan
 from dsgen.planner.values import Candidate
 from dsgen.report.plan_view import BASIS, PlanView
+from dsgen.steptime.values import TIME_PARTS, StepTime
 
 VERSION = 1
 
@@ -30,12 +31,12 @@ def plan_object(view: PlanView) -> dict[str, Any]:
         "plan": plan_fields(view.shown.plan),
         "ledger": ledger_fields(view.shown.ledger),
         "basis": BASIS,
-        "step_time": None,
-        "tokens_per_second_per_gpu": None,
+        "step_time": time_fields(view.shown.time),
+        "tokens_per_second_per_gpu": view.shown.speed,
         "reasons": list(view.reasons),
         "alternatives": [_alternative(candidate) for candidate in view.alternatives],
         "rejected": [{"plan": plan_fields(entry.plan), "reason": entry.reason} for entry in view.rejected],
-        "notes": [*view.notes, *view.shown.ledger.notes],
+        "notes": [*view.notes, *view.shown.ledger.notes, *view.shown.time.notes],
     }
 
 
@@ -45,6 +46,17 @@ def plan_fields(plan: Plan) -> dict[str, Any]:
         "checkpointing": str(plan.checkpointing),
         "data_parallel": plan.data_parallel,
         "global_batch": plan.global_batch,
+    }
+
+
+def time_fields(time: StepTime) -> dict[str, Any]:
+    """Seconds of one optimizer step; the parts sum to them."""
+    return {
+        "seconds": time.seconds,
+        "low": time.low,
+        "high": time.high,
+        "parts": {part: time.parts.get(part, 0.0) for part in TIME_PARTS},
+        "mfu": time.mfu,
     }
 
 
@@ -95,4 +107,6 @@ def _alternative(candidate: Candidate) -> dict[str, Any]:
         "peak": device.peak,
         "low": device.low,
         "high": device.high,
+        "step_time": time_fields(candidate.time),
+        "tokens_per_second_per_gpu": candidate.speed,
     }

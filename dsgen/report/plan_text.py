@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from dsgen.memory.ledger import PARTS, Ledger
-from dsgen.planner.refusal import plan_name, stage_name
+from dsgen.planner.refusal import plan_name, rank_words, slower_words, stage_name
 from dsgen.planner.values import Candidate
+from dsgen.report.plan_time import time_lines
 from dsgen.report.plan_view import BASIS, PlanView
 from dsgen.report.refused import refused_lines
 from dsgen.units import GB, GIB, format_bytes, format_count
@@ -26,10 +27,13 @@ def print_plan(view: PlanView, console: "Console") -> None:
     console.print(_ledger_table(view.shown.ledger))
     for line in _account_lines(view):
         _line(console, f"  {line}")
+    _heading(console, "Time of a step")
+    for line in time_lines(view.shown.time):
+        _line(console, f"  {line}")
     _section(console, "Why", view.reasons)
-    _section(console, "Runners-up", (_runner_up(candidate) for candidate in view.alternatives))
+    _section(console, "Runners-up", (_runner_up(candidate, view) for candidate in view.alternatives))
     _section(console, "Refused", refused_lines(view.rejected))
-    _section(console, "Notes", (*view.notes, *view.shown.ledger.notes))
+    _section(console, "Notes", (*view.notes, *view.shown.ledger.notes, *view.shown.time.notes))
 
 
 def _subject(view: PlanView) -> str:
@@ -52,7 +56,8 @@ def _verdict(view: PlanView) -> str:
     )
     name = plan_name(shown.plan, view.inputs.target.format)
     if not shown.fit.fits:
-        return f"does not fit; closest is {name}: {figures}"
+        # Of one config that somebody has written there is no closest.
+        return f"does not fit{'; closest is' if view.rejected else ''}: {name}: {figures}"
     return f"fits{', tightly' if shown.fit.tight else ''}: {name}: {figures}"
 
 
@@ -63,6 +68,8 @@ def _settings(view: PlanView) -> Iterable[tuple[str, str]]:
         yield "layout", stage_name(plan, "fsdp2")
     else:
         yield "ZeRO stage", str(plan.zero_stage)
+    if splits := rank_words(plan):
+        yield "ranks", ", ".join(splits)
     sums = f", gradients add up in {plan.gradient_precision}" if plan.sums_apart else ""
     yield "precision", f"{plan.precision}{sums}"
     yield "checkpointing", str(plan.checkpointing)
@@ -123,9 +130,11 @@ def _sum_of(places: Mapping[str, int]) -> str:
     return f"{format_bytes(sum(places.values()))} ({parts})"
 
 
-def _runner_up(candidate: Candidate) -> str:
+def _runner_up(candidate: Candidate, view: PlanView) -> str:
     device = candidate.ledger.device
-    return f"{plan_name(candidate.plan)}: {format_bytes(device.peak)} expected, {format_bytes(device.high)} at most"
+    name = plan_name(candidate.plan, view.inputs.target.format)
+    memory = f"{format_bytes(device.peak)} expected, {format_bytes(device.high)} at most"
+    return f"{name}: {slower_words(candidate, view.shown)}: {memory}{', tight' if candidate.fit.tight else ''}"
 
 
 def _section(console: "Console", title: str, entries: Iterable[str]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from dsgen.planner.refusal import batch_words, offload_words, overflow_words, stage_name
+from dsgen.planner.refusal import batch_words, offload_words, overflow_words, rank_words, stage_name
 from dsgen.planner.values import Rejected
 
 
@@ -29,7 +29,8 @@ def _line(failure: tuple[str, ...], entries: list[Rejected]) -> str:
     overflow, batch, *offload = failure
     kinds_of: dict[str, list[str]] = {}
     for entry in entries:
-        kinds_of.setdefault(stage_name(entry.plan), []).append(str(entry.plan.checkpointing))
+        name = ", ".join([stage_name(entry.plan), *rank_words(entry.plan)])
+        kinds_of.setdefault(name, []).append(str(entry.plan.checkpointing))
     stages_with: dict[tuple[str, ...], list[str]] = {}
     for stage, kinds in kinds_of.items():
         stages_with.setdefault(tuple(kinds), []).append(stage)

@@ -7,6 +7,7 @@ from plan_views import view
 
 from dsgen.memory.ledger import PARTS
 from dsgen.report.plan_json import plan_json, plan_object
+from dsgen.steptime.values import TIME_PARTS
 
 
 def test_keys() -> None:
@@ -37,8 +38,7 @@ def test_keys() -> None:
         "moments",
     ]
     assert set(shown["ledger"]["states_classic"]) == {"parameters", "gradients", "optimizer", "total"}
-    assert shown["step_time"] is None
-    assert shown["tokens_per_second_per_gpu"] is None
+    assert all(set(entry) >= {"plan", "step_time", "tokens_per_second_per_gpu"} for entry in shown["alternatives"])
     assert all(set(entry) == {"plan", "reason"} for entry in shown["rejected"])
 
 
@@ -49,6 +49,17 @@ def test_parts_are_those_at_the_peak_and_sum_to_it() -> None:
     assert device["peak"] == max(moment["total"] for moment in device["moments"])
     assert device["moment"] in {moment["name"] for moment in device["moments"]}
     assert device["low"] <= device["peak"] <= device["high"]
+
+
+def test_the_time_is_that_of_its_parts_and_gives_the_speed() -> None:
+    shown = plan_object(view())
+    time = shown["step_time"]
+    assert set(time["parts"]) == set(TIME_PARTS)
+    assert sum(time["parts"].values()) == pytest.approx(time["seconds"])
+    assert time["low"] <= time["seconds"] <= time["high"]
+    # 128 sequences of 4096 tokens on 8 GPUs
+    assert shown["tokens_per_second_per_gpu"] == pytest.approx(128 * 4096 / time["seconds"] / 8)
+    assert 0 < time["mfu"] < 1
 
 
 def test_fits_is_the_band_within_the_budget() -> None:

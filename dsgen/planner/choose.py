@@ -1,0 +1,75 @@
+"""Chooses among what fits, and names the runners-up."""
+
+from dataclasses import dataclass, replace
+
+from dsgen.legality.gradient_sums import sums_coarsely
+from dsgen.plan import Checkpointing
+from dsgen.planner.ranking import as_fast, ranked
+from dsgen.planner.search import RUNNERS_UP, Option, Search
+from dsgen.planner.values import Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The winner with its option, and who comes next."""
+
+    option: Option
+    chosen: Candidate
+    largest: Candidate
+    """The same option with the largest micro-batch that fits."""
+    plain: Candidate | None
+    """The same without checkpointing, where there is a rung of it: its largest micro-batch, or what does not fit."""
+    alternatives: tuple[Candidate, ...]
+
+
+def choose(search: Search) -> Choice | None:
+    """None where nothing fits.
+
+    1. Plans that would add up too many gradients in 16 bits count only where no other fits.
+    2. As fast as the fastest is what is within constants.csv's as_fast of it; of an option that fits tightly also
+       the largest micro-batch that does not, where that is as fast.
+    3. Of these, one with room to spare, then the simplest (lowest on the ladder), then the fastest.
+    """
+    fine = [(option, candidate) for option, candidate in search.fitting if not sums_coarsely(candidate.plan)]
+    pool = fine or search.fitting
+    if not pool:
+        return None
+    least = as_fast(max(ranked(candidate) for _, candidate in pool))
+    among = [(option, candidate) for option, candidate in pool if ranked(candidate) >= least]
+    for option, candidate in tuple(among):
+        safer = search.safer(option, candidate) if candidate.fit.tight else None
+        if safer is not None and ranked(safer) >= least and sums_coarsely(safer.plan) <= (not fine):
+            among.append((option, safer))
+    option, chosen = min(among, key=lambda each: (each[1].fit.tight, each[0].place, -each[1].speed))
+    others = sorted(
+        (
+            (other, candidate)
+            for other, candidate in pool
+            if other.place != option.place and candidate.plan != chosen.plan
+        ),
+        key=lambda each: (-ranked(each[1]), each[0].place),
+    )
+    largest = search.best(option) or chosen
+    return Choice(
+        option,
+        chosen,
+        largest,
+        _plain(search, option),
+        tuple(_distinct([candidate for _, candidate in others]))[:RUNNERS_UP],
+    )
+
+
+def _plain(search: Search, option: Option) -> Candidate | None:
+    """The rung of the option that recomputes nothing."""
+    if option.rung.checkpointing.kind == "none":
+        return None
+    wanted = replace(option.rung, checkpointing=Checkpointing("none"))
+    for other in search.options:
+        if other.rung == wanted and not search.forbidding(other):
+            return search.best(other) or search.smallest(other)
+    return None
+
+
+def _distinct(candidates: list[Candidate]) -> list[Candidate]:
+    """FSDP2 with one micro-batch reduces once, whatever the rung says of it."""
+    return list({candidate.plan: candidate for candidate in candidates}.values())
