@@ -57,7 +57,7 @@ def _verdict(view: PlanView) -> str:
     name = plan_name(shown.plan, view.inputs.target.format)
     if not shown.fit.fits:
         # Of one config that somebody has written there is no closest.
-        return f"does not fit{'; closest is' if view.rejected else ''}: {name}: {figures}"
+        return f"does not fit{'; closest is' if view.rejected else ':'} {name}: {figures}"
     return f"fits{', tightly' if shown.fit.tight else ''}: {name}: {figures}"
 
 
