@@ -1,0 +1,69 @@
+"""The file that an estimate is asked for: a DeepSpeed config in its reader's dialect, or a spec."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from dsgen.documents.document import Document, DocumentError, Lines
+from dsgen.documents.hjson_text import read_hjson
+from dsgen.documents.json_text import read_json
+from dsgen.documents.source import MAX_BYTES, decode
+from dsgen.documents.yaml_text import read_yaml
+from dsgen.errors import InputError, Place
+
+_OF_DEEPSPEED = frozenset(
+    {"zero_optimization", "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"}
+    | {"fp16", "bf16", "optimizer", "scheduler", "gradient_clipping", "activation_checkpointing"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A file that was read, and what it holds."""
+
+    name: str
+    data: bytes
+    document: Document
+    is_spec: bool
+
+
+def read_named(path: str, *, strict: bool) -> Named:
+    """strict: plain JSON, as transformers and accelerate read it; else HJSON, as DeepSpeed does.
+
+    Raises InputError with the place where it can't be read, or is neither a config nor a spec.
+    """
+    data, name = _bytes(path)
+    text = ""
+    try:
+        text = decode(data)
+        if Path(path).suffix in (".yaml", ".yml") or _looks_like_yaml(text):
+            root = read_yaml(text)
+        else:
+            root = read_json(text) if strict else read_hjson(text)
+    except DocumentError as problem:
+        line, column = Lines(text).place(problem.start)
+        raise InputError.at(problem.message, Place(name, line, column), problem.help) from None
+    value = root.value
+    is_spec = isinstance(value, dict) and "model" in value and "hardware" in value
+    if not is_spec and not (isinstance(value, dict) and (not value or _OF_DEEPSPEED & value.keys())):
+        help = "name a DeepSpeed config (ds_config.json) or a spec.yaml"
+        raise InputError.at("is neither a DeepSpeed config nor a spec", Place(name), help)
+    return Named(name, data, Document(text, root), is_spec)
+
+
+def _bytes(path: str) -> tuple[bytes, str]:
+    try:
+        if path == "-":
+            return (sys.stdin.buffer.read(MAX_BYTES + 1) if sys.stdin else b""), "<stdin>"
+        with open(path, "rb") as stream:
+            return stream.read(MAX_BYTES + 1), path
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError.at(f"cannot be read: {reason}", Place(path)) from None
+
+
+def _looks_like_yaml(text: str) -> bool:
+    """HJSON without its outer braces looks like YAML; DeepSpeed's configs have braces, a spec has none."""
+    start = text.lstrip("\ufeff \t\r\n")
+    lines = (line for line in start.splitlines() if line.strip() and not line.lstrip().startswith("#"))
+    return not next(lines, "{").lstrip().startswith("{")

@@ -1,0 +1,149 @@
+"""The account of a config that exists already: its plan's ledger and step time, on stated machines."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from dsgen.errors import InputError, Place, Problem, RefusedError
+from dsgen.estimate import flags as from_flags
+from dsgen.estimate.document import Named
+from dsgen.estimate.resolve import plan_of, training_of
+from dsgen.formats.deepspeed.read import read
+from dsgen.hardware import Hardware, hardware_of
+from dsgen.legality.check import broken, explain
+from dsgen.legality.values import Case, Row
+from dsgen.memory.account import account
+from dsgen.memory.fit import fit
+from dsgen.plan import Plan
+from dsgen.planner.job import Inputs
+from dsgen.planner.values import Candidate
+from dsgen.reading import Reading
+from dsgen.shapes.resolve import sequence_length_of, shapes_of
+from dsgen.shapes.values import Shapes
+from dsgen.spec.values import Spec, Training
+from dsgen.steptime.account import step_time
+from dsgen.target import Loader, Target, unknown_versions
+
+_OWN = "dsgen itself"
+"""How the source of a legality row starts that says what dsgen does not write; a config may well have it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """One config's account."""
+
+    inputs: Inputs
+    candidate: Candidate
+    reading: Reading
+    notes: tuple[str, ...]
+    illegal: tuple[Row, ...]
+    """Rules that the libraries hold and the plan breaks: it would not run, or not so."""
+
+
+def estimate(named: Named, flags: Mapping[str, Any], base: Spec | None, versions: Mapping[str, str]) -> Estimate:
+    """The estimate of a DeepSpeed config.
+
+    Raises InputError where something that has to be known is not (all of it in one message), RefusedError where the
+    batch sizes do not multiply.
+    """
+    target, notes = _target(named, flags, base, versions)
+    reading = read(named.document, target)
+    asked = from_flags.missing(flags, base)
+    if asked:
+        asked += [] if _may_know_the_batch(reading, flags, base) else [_asked_batch(reading)]
+        raise _missing(named.name, asked)
+    _no_contradiction(reading, flags, named.name)
+    spec, assumed = from_flags.spec_of(flags, base, named.name)
+    shapes, hardware = shapes_of(spec), _with_path(hardware_of(spec), reading)
+    length, note = sequence_length_of(spec.training, shapes.architecture, spec.place("training", "sequence_length"))
+    plan, guessed = plan_of(reading, spec, shapes, hardware, target)
+    if plan is None:
+        raise _missing(named.name, [_asked_batch(reading)])
+    training = training_of(reading, spec.training, plan)
+    spec = replace(spec, training=training)
+    case = Case(plan=plan, shapes=shapes, training=training, hardware=hardware, target=target)
+    inputs = Inputs(
+        spec=spec,
+        wishes=reading.wishes,
+        shapes=shapes,
+        hardware=hardware,
+        target=target,
+        sequence_length=length,
+        notes=(),
+    )
+    left = (f"{named.name}: {each.key} is not in this account: {each.why}" for each in reading.not_carried)
+    return Estimate(
+        inputs=inputs,
+        candidate=_weigh(plan, shapes, training, length, hardware, target),
+        reading=reading,
+        notes=(
+            *shapes.notes,
+            *hardware.notes,
+            *unknown_versions(target),
+            *([note] if note else []),
+            *notes,
+            *assumed,
+            *guessed,
+            *left,
+        ),
+        illegal=tuple(row for row in broken(case) if not row.source.startswith(_OWN)),
+    )
+
+
+def refused(estimate: Estimate) -> RefusedError | None:
+    """What a person has to hear of a config that does not run, by the first rule that forbids it."""
+    if not estimate.illegal:
+        return None
+    row = estimate.illegal[0]
+    message = f"{explain(row, estimate.candidate.plan)} [{row.name}]"
+    return RefusedError(Problem(message, Place(estimate.inputs.spec.file)))
+
+
+def _weigh(
+    plan: Plan, shapes: Shapes, training: Training, length: int, hardware: Hardware, target: Target
+) -> Candidate:
+    ledger = account(plan, shapes, training, length, hardware, target)
+    time = step_time(plan, shapes, training, length, hardware, target)
+    return Candidate(plan=plan, ledger=ledger, fit=fit(ledger, hardware), time=time)
+
+
+def _target(
+    named: Named, flags: Mapping[str, Any], base: Spec | None, versions: Mapping[str, str]
+) -> tuple[Target, list[str]]:
+    loader, notes = flags.get("loaded_by"), []
+    stated = {} if base is None else dict(base.target.versions)
+    if loader is None and base is not None and ("target", "loaded_by") in base.places:
+        loader = base.target.loaded_by
+    if loader is None:
+        is_open = '"auto"' in named.document.text
+        loader = "transformers" if is_open else "deepspeed"
+        if is_open:
+            notes.append('"auto" in the config: it is taken to be loaded by transformers (--loaded-by says otherwise).')
+    return Target(format="deepspeed", loaded_by=cast(Loader, loader), versions={**stated, **versions}), notes
+
+
+def _may_know_the_batch(reading: Reading, flags: Mapping[str, Any], base: Spec | None) -> bool:
+    known = reading.wishes.micro_batch or reading.get("training", "global_batch") or flags.get("micro_batch")
+    return bool(known or (base is not None and base.want.get("micro_batch")))
+
+
+def _asked_batch(reading: Reading) -> str:
+    word = "auto" if "train_micro_batch_size_per_gpu" in reading.open else "not there"
+    return f"--micro-batch (train_micro_batch_size_per_gpu is {word})"
+
+
+def _missing(name: str, asked: list[str]) -> InputError:
+    message = f"this alone gives no account; still needed: {', '.join(asked)}"
+    return InputError(Problem(message, Place(name), "or --spec spec.yaml, which says all of it"))
+
+
+def _no_contradiction(reading: Reading, flags: Mapping[str, Any], name: str) -> None:
+    read_, flag = reading.wishes.micro_batch, flags.get("micro_batch")
+    if read_ is not None and flag is not None and str(read_) != str(flag):
+        message = f"--micro-batch {flag}, but the file's train_micro_batch_size_per_gpu is {read_}"
+        raise InputError.at(message, Place(name), "leave the flag out, or change the file")
+
+
+def _with_path(hardware: Hardware, reading: Reading) -> Hardware:
+    path = reading.get("hardware", "nvme", "path")
+    return hardware if path is None else replace(hardware, nvme_path=path)

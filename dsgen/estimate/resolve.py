@@ -1,0 +1,122 @@
+"""The plan that a config amounts to: what it fixes, and for the rest what its library does by itself."""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from dsgen.estimate.batch import complete
+from dsgen.formats.deepspeed.read.walk import default
+from dsgen.hardware import Hardware
+from dsgen.plan import Buckets, Checkpointing, Plan, Precision, Swap, Wishes, obeyed
+from dsgen.reading import Reading, checkpointing_of
+from dsgen.shapes.values import Shapes
+from dsgen.spec.values import Optimizer, Spec, Training
+from dsgen.target import Target
+
+_ZERO = "zero_optimization"
+_BUCKETS = {
+    "reduce": "reduce_bucket_size",
+    "allgather": "allgather_bucket_size",
+    "prefetch": "stage3_prefetch_bucket_size",
+    "max_live_parameters": "stage3_max_live_parameters",
+    "max_reuse_distance": "stage3_max_reuse_distance",
+    "persistence_threshold": "stage3_param_persistence_threshold",
+    "sub_group_size": "sub_group_size",
+}
+_SWAP = {
+    "pin_memory": "offload_optimizer.pin_memory",
+    "optimizer_buffers": "offload_optimizer.buffer_count",
+    "parameter_buffers": "offload_param.buffer_count",
+    "parameter_buffer_size": "offload_param.buffer_size",
+    "max_in_cpu": "offload_param.max_in_cpu",
+}
+
+
+def plan_of(
+    reading: Reading, spec: Spec, shapes: Shapes, hardware: Hardware, target: Target
+) -> tuple[Plan | None, tuple[str, ...]]:
+    """The plan, and what was assumed; no plan where no micro-batch is known.
+
+    Raises RefusedError where the batch sizes do not multiply.
+    """
+    wishes, notes = reading.wishes, list[str]()
+    ranks = (wishes.tensor_parallel or 1) * (wishes.ulysses or 1) * (wishes.context_parallel or 1)
+    data_parallel = max(1, hardware.world_size // (ranks * (wishes.pipeline_parallel or 1)))
+    train = reading.get("training", "global_batch")
+    accumulation = _first(wishes.accumulation, spec.want.get("accumulation"))
+    if train is None and accumulation is None:
+        train = spec.training.global_batch
+        if train is None and "gradient_accumulation_steps" in reading.open:
+            notes.append("gradient_accumulation_steps is open: accumulation 1 is assumed.")
+    batch = complete(train, _first(wishes.micro_batch, spec.want.get("micro_batch")), accumulation, data_parallel)
+    if batch is None:
+        return None, ()
+    precision = wishes.precision or _open_precision(spec, hardware, notes)
+    base = Plan(
+        world_size=hardware.world_size,
+        gpus_per_node=hardware.gpus_per_node,
+        zero_stage=wishes.zero_stage or 0,
+        precision=precision,
+        checkpointing=_checkpointing(wishes, spec, notes),
+        micro_batch=batch.micro_batch,
+        accumulation=batch.accumulation,
+        buckets=Buckets(**_defaults(_BUCKETS, target) | _by_hidden(reading, shapes.architecture.hidden)),
+        swap=Swap(**_defaults(_SWAP, target)),
+    )
+    kept = replace(wishes, micro_batch=None, accumulation=None, precision=None, checkpointing=None)
+    return obeyed(base, kept), tuple(notes)
+
+
+def training_of(reading: Reading, training: Training, plan: Plan) -> Training:
+    """The training with what the config says of it."""
+    known = {field.name for field in fields(Optimizer)}
+    said = {each.path[-1]: each.value for each in reading.said if each.path[:2] == ("training", "optimizer")}
+    if "betas" in said:
+        said["betas"] = tuple(said["betas"])
+    optimizer = replace(training.optimizer, **{name: value for name, value in said.items() if name in known})
+    clipping = reading.get("training", "gradient_clipping")
+    return replace(
+        training,
+        optimizer=optimizer,
+        global_batch=plan.global_batch,
+        global_tokens=None,
+        gradient_clipping=training.gradient_clipping if clipping is None else clipping,
+    )
+
+
+def _first(read: Any, stated: Any) -> int | None:
+    found = read if read is not None else stated
+    return found if isinstance(found, int) else None
+
+
+def _open_precision(spec: Spec, hardware: Hardware, notes: list[str]) -> Precision:
+    stated = spec.training.precision
+    if stated != "auto":
+        return stated
+    precision: Precision = "bf16" if hardware.gpu.has_bf16 else "fp16"
+    notes.append(f"The config leaves the compute type open: {precision} is assumed.")
+    return precision
+
+
+def _checkpointing(wishes: Wishes, spec: Spec, notes: list[str]) -> Checkpointing:
+    if wishes.checkpointing is not None:
+        return wishes.checkpointing
+    stated = spec.want.get("checkpointing")
+    if stated is not None:
+        return checkpointing_of(stated)
+    notes.append(
+        "A config can't say what is checkpointed: nothing is assumed to be (--checkpointing full says otherwise)."
+    )
+    return Checkpointing("none")
+
+
+def _defaults(keys: Mapping[str, str], target: Target) -> dict[str, Any]:
+    version = target.version("deepspeed")
+    return {name: default(f"{_ZERO}.{key}", version) for name, key in keys.items()}
+
+
+def _by_hidden(reading: Reading, hidden: int) -> dict[str, int]:
+    """What transformers and accelerate write over "auto", h being the model's width: h^2, 0.9 h^2 and 10 h elements
+    (transformers/integrations/deepspeed.py:trainer_config_finalize; accelerate/accelerator.py:_prepare_deepspeed)."""
+    sizes = {"reduce": hidden * hidden, "prefetch": int(0.9 * hidden * hidden), "persistence_threshold": 10 * hidden}
+    return {name: size for name, size in sizes.items() if f"{_ZERO}.{_BUCKETS[name]}" in reading.open}
