@@ -4,7 +4,7 @@ Loaded only where somebody says so: most lints need no table.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ class StatedModel:
     parameters: int
     trained_in: str | None = None
     """Type of pre-training: bf16, fp16, fp32, fp8; None: not known."""
-    shapes: "Shapes | None" = None
+    shapes: "Shapes | None" = field(default=None, compare=False)
     """Its tensors; None where only the number of parameters is known."""
 
     @property

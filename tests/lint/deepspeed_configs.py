@@ -1,9 +1,11 @@
 """DeepSpeed configs to lint: ours, the corpus where it is at hand, and mutations of both."""
 
+import argparse
 import csv
 import json
 import os
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 import hjson
 
+from dsgen.cli.target_flags import add_target_flags, target_flags
 from dsgen.lint.finding import Finding
 from dsgen.lint.kinds import KINDS
 from dsgen.lint.run import lint_bytes
@@ -104,6 +107,14 @@ def lint(config: Any, target: LintTarget | None = None, name: str = "ds_config.j
     """Findings in a config, given as text or as values."""
     text = config if isinstance(config, str) else json.dumps(config)
     return lint_bytes(name, text.encode("utf-8", "surrogatepass"), DEEPSPEED, target or make_target())
+
+
+def target_by(flags: Sequence[str]) -> LintTarget:
+    """The target that these flags of the command state."""
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_target_flags(parser)
+    said = {key: value for key, value in target_flags(parser.parse_args(flags)).items() if value is not None}
+    return make_target(**said)
 
 
 SCRAPS: list[Any] = [

@@ -5,13 +5,13 @@ import shlex
 from dataclasses import dataclass
 
 import pytest
-from deepspeed_configs import lint
+from deepspeed_configs import lint, target_by
 
 from dsgen.documents.hjson_text import read_hjson
 from dsgen.lint.finding import Finding
 from dsgen.lint.fixing import fixed
 from dsgen.lint.rule import Rule, rules_for
-from dsgen.lint.target import LintTarget, make_target
+from dsgen.lint.target import LintTarget
 
 _BLOCK = re.compile(r"^ *```json (?P<head>[^\n]+)\n(?P<text>.*?)^ *```", re.MULTILINE | re.DOTALL)
 RULES = rules_for("deepspeed")
@@ -29,14 +29,7 @@ class Block:
 
     @property
     def target(self) -> LintTarget:
-        given = dict(zip(self.flags[::2], self.flags[1::2], strict=True))
-        assert given.keys() <= {"--deepspeed", "--loaded-by", "--world-size", "--gpus-per-node"}
-        return make_target(
-            given.get("--deepspeed"),
-            given.get("--loaded-by"),  # type: ignore[arg-type]
-            int(given["--world-size"]) if "--world-size" in given else None,
-            int(given["--gpus-per-node"]) if "--gpus-per-node" in given else None,
-        )
+        return target_by(self.flags)
 
 
 def blocks(rule: Rule) -> list[Block]:

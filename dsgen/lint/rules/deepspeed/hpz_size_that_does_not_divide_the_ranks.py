@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 from dsgen.lint.config_file import ConfigFile
-from dsgen.lint.effective import stage, whole
+from dsgen.lint.effective import stage, started, whole
 from dsgen.lint.mark import Mark, error, warning
 from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
@@ -36,12 +36,27 @@ def hpz_size_that_does_not_divide_the_ranks(file: ConfigFile, target: LintTarget
     path = ("zero_optimization", "zero_hpz_partition_size")
     per_node = target.gpus_per_node
     help = f"write {per_node}, the GPUs of a node" if per_node else "write the number of GPUs of a node"
+    help += f"; the second copy costs {_copy(target, per_node)} on every GPU"
     world = target.world_size
     if world is not None and world % min(size, world):
         yield error(
-            path, f"{world} ranks are not divisible by zero_hpz_partition_size {size}: DeepSpeed raises", help=help
+            path,
+            f"{world} ranks are not divisible by zero_hpz_partition_size {size}: DeepSpeed raises"
+            + (f", and groups of {size} would span nodes of {per_node} GPUs" if per_node and size > per_node else ""),
+            help=help,
+            related=started(target),
         )
     elif per_node is not None and size > per_node:
         yield warning(
             path, f"groups of {size} span nodes of {per_node} GPUs: gathers cross the network after all", help=help
         )
+
+
+def _copy(target: LintTarget, per_node: int | None) -> str:
+    """2 bytes a parameter over the ranks that share the copy."""
+    formula = f"2 bytes x parameters / {per_node or 'that number'}"
+    if target.model is None or per_node is None:
+        return formula
+    from dsgen.lint.amounts import in_bytes
+
+    return f"{formula} = {in_bytes(2 * target.model.parameters / per_node)}"

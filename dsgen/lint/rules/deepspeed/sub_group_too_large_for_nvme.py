@@ -7,7 +7,7 @@ from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
 # 1e10 x 16 bytes = 160 GB per rank: more than nodes have for each of their GPUs.
-_LARGEST = 1e10
+LARGEST = 1e10
 
 
 @rule(
@@ -33,12 +33,33 @@ def sub_group_too_large_for_nvme(file: ConfigFile, target: LintTarget) -> Iterat
     ```
     """
     size = file.get("zero_optimization", "sub_group_size", default=0)
+    path = ("zero_optimization", "sub_group_size")
     if offload_device(file, "offload_optimizer") != "nvme" or stage(file, target) != 3:
         return
-    if isinstance(size, int | float) and size > _LARGEST:
+    if not isinstance(size, int | float) or isinstance(size, bool):
+        return
+    if size > LARGEST:
         yield warning(
-            ("zero_optimization", "sub_group_size"),
+            path,
             f"sub_group_size {min(size, 1e300):.3g} is one group for all parameters of any model: a rank's whole "
-            "optimizer state comes into host memory at once",
+            f"optimizer state comes into host memory at once{_amount(file, target, size)}",
             help="write 1e9 or less: 1e9 x 16 bytes = 16 GB per rank at a time",
         )
+
+
+def _group(file: ConfigFile, target: LintTarget, size: float) -> float | None:
+    """Parameters of the largest group of one rank: no more than its shard."""
+    from dsgen.lint.amounts import zero_ranks
+
+    ranks = zero_ranks(file, target)
+    return min(size, target.model.trained(target.method) / ranks) if target.model is not None and ranks else None
+
+
+def _amount(file: ConfigFile, target: LintTarget, size: float) -> str:
+    from dsgen.lint.amounts import elements, in_bytes, zero_ranks
+
+    group, ranks = _group(file, target, size), zero_ranks(file, target)
+    if group is None or target.model is None:
+        return ""
+    whole = elements(target.model.trained(target.method))
+    return f", {whole} x 16 bytes / {ranks} ranks = {in_bytes(group * 16)} per rank"
