@@ -1,7 +1,11 @@
 """Numbers that no derivation gives: one row of constants.csv each, with unit and source."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 
 from dsgen.facts.tables import rows
 from dsgen.units import GB, GIB
@@ -36,6 +40,20 @@ def constants() -> dict[str, Constant]:
     }
 
 
+_OVERRIDES: ContextVar[Mapping[str, float]] = ContextVar("overrides", default=MappingProxyType({}))
+
+
+@contextmanager
+def constants_as(values: Mapping[str, float]) -> Iterator[None]:
+    """Within it these constants have these values (sizes in bytes), the others those of the table."""
+    token = _OVERRIDES.set({**_OVERRIDES.get(), **values})
+    try:
+        yield
+    finally:
+        _OVERRIDES.reset(token)
+
+
 def constant(name: str) -> float:
     """The value of one constant, sizes in bytes."""
-    return constants()[name].value
+    changed = _OVERRIDES.get()
+    return changed[name] if name in changed else constants()[name].value

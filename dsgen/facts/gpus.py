@@ -22,6 +22,11 @@ class Gpu:
     memory_gb_s: float | None
     link_gb_s: float | None
     """Per device, one way, between GPUs of a node."""
+    fp8_tflops: float | None = None
+    multiprocessors: int | None = None
+    """Units that work on one tile of a matrix product each."""
+    link_domain: int | None = None
+    """GPUs that such links join where they reach beyond a node (NVL72); None: those of a node."""
     pcie_gen: int | None = None
     compute_capability: str | None = None
     achievable_matmul_fraction: float | None = None
@@ -39,8 +44,12 @@ class Gpu:
         return self.bf16_tflops is not None
 
 
+def _whole(cell: str) -> int | None:
+    value = number(cell)
+    return None if value is None else int(value)
+
+
 def _gpu(row: dict[str, str]) -> Gpu:
-    pcie = number(row["pcie_gen"])
     return Gpu(
         name=row["name"],
         vendor=row["vendor"],
@@ -50,7 +59,10 @@ def _gpu(row: dict[str, str]) -> Gpu:
         fp32_tflops=number(row["fp32_tflops"]),
         memory_gb_s=number(row["hbm_gb_s"]),
         link_gb_s=number(row["intra_node_gb_s_one_way"]),
-        pcie_gen=int(pcie) if pcie is not None else None,
+        fp8_tflops=number(row["fp8_dense_tflops"]),
+        multiprocessors=_whole(row["multiprocessors"]),
+        link_domain=_whole(row["link_domain"]),
+        pcie_gen=_whole(row["pcie_gen"]),
         compute_capability=row["compute_capability"] or None,
         achievable_matmul_fraction=number(row["achievable_matmul_fraction"]),
         source=row["source"],

@@ -17,6 +17,8 @@ class Quantization:
     """Weights that share a scale."""
     group_bytes: float
     """Of the scale and what else a group has."""
+    unpack_bytes: float
+    """Read and written to make one weight of 16 bits before a matrix product."""
     source: str
 
     @property
@@ -34,6 +36,7 @@ def quantizations() -> dict[str, Quantization]:
             bits=int(row["bits"]),
             group=int(row["group"]),
             group_bytes=float(row["group_bytes"]),
+            unpack_bytes=float(row["unpack_bytes"]),
             source=row["source"],
         )
         for row in rows("quantizations")

@@ -166,6 +166,8 @@ class Code:
     """Residual and attention dropout; None: as the model was published."""
     embedding_apart: bool = False
     """FSDP2 shards the embedding, and the output head with the last norm, as units of their own."""
+    first_flash: bool = False
+    """Its flash attention is of the first generation, of before July 2023."""
     eight_bit_products: bool = False
     """Linear layers multiply in fp8; what lies between them stays in the compute type."""
 

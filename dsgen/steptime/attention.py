@@ -1,0 +1,91 @@
+"""The core of attention: softmax(q k^T / sqrt d) v, over b sequences of s tokens.
+
+Symbols: a heads of width d, c bytes of an element. Tensor-parallel, context-parallel and Ulysses ranks share it evenly
+(context parallelism in the balanced, zigzag order).
+"""
+
+from dsgen.facts.constants import constant
+from dsgen.steptime.cost import Cost
+from dsgen.steptime.matmul import product
+from dsgen.steptime.setting import FP32, Setting
+from dsgen.steptime.traffic import has_dropout
+
+
+def core(setting: Setting) -> Cost:
+    """Forward and backward pass of one layer."""
+    if setting.training.attention == "eager":
+        return _eager(setting)
+    return _flash(setting)
+
+
+def pairs(setting: Setting) -> float:
+    """Query-key pairs of one rank and head: b s^2 / (c u), of which a causal mask leaves half; a window of w leaves
+    s w - w^2 / 2. Encoders look both ways."""
+    s, plan = setting.sequence_length, setting.plan
+    each = s * s / 2 if _causal(setting) else s * s
+    window = setting.arch.sliding_window
+    if window is not None and window < s:
+        each = min(each, s * window - window * window / 2)
+    return plan.micro_batch * each / (plan.context_parallel * plan.ulysses)
+
+
+def _causal(setting: Setting) -> bool:
+    return not setting.arch.hf_architecture.startswith("Bert")
+
+
+def widths(setting: Setting) -> tuple[float, float]:
+    """Features of a query or key, and of a value, over all heads of one rank."""
+    arch, mla = setting.arch, setting.arch.mla
+    heads = arch.heads / setting.tensor
+    if mla is not None:
+        return heads * (mla.qk_nope_head_dim + mla.qk_rope_head_dim), heads * mla.v_head_dim
+    return heads * arch.head_dim, heads * arch.head_dim
+
+
+def _flash(setting: Setting) -> Cost:
+    """One kernel each way: 2 d + 2 d FLOPs for each pair forwards; five products instead of two backwards, since the
+    scores are computed again (FlashAttention-2, arXiv 2307.08691, section 3.1). Rates of machine_of. Its tensors are
+    read and written once: c T (2 q + 2 k)."""
+    machine, keys_values = setting.machine, widths(setting)
+    older = constant("first_flash") if setting.training.code.first_flash else 1.0
+    pass_ = 2 * pairs(setting) * sum(keys_values)
+    moved = setting.width * setting.tokens * 2 * sum(keys_values) / machine.memory
+    return Cost(
+        max(pass_ / (machine.flash_forward * older), moved),
+        max(2.5 * pass_ / (machine.flash_backward * older), 2 * moved),
+        1,
+        3,
+    )
+
+
+def _eager(setting: Setting) -> Cost:
+    """All scores are made, masked pairs too: two products forwards, four backwards, and between them passes over the
+    scores, in bytes of each:
+
+    - Megatron's and NVIDIA's fused softmax (scale, mask, softmax): read and write, 2 c; dropout 2 c + 1; backwards
+      3 c and 2 c + 1.
+    - transformers: scale 2 c, mask 2 c, softmax in fp32 c + 4, to c 4 + c (none of both where the model takes it in
+      c: 2 c), dropout 2 c + 1; backwards the same, the softmax reading its output too.
+    """
+    machine, c, plan = setting.machine, setting.width, setting.plan
+    arch = setting.arch
+    s = setting.sequence_length
+    batch = plan.micro_batch * arch.heads / setting.tensor / (plan.context_parallel * plan.ulysses)
+    d = sum(widths(setting)) / 2 * setting.tensor / arch.heads
+    one = batch * product(machine, s, s, d, c, machine.products)
+    other = batch * product(machine, s, d, s, c, machine.products)
+    scores = batch * s * s / machine.memory
+    drop = (2 * c + 1) if has_dropout(setting) else 0
+    if setting.megatron or setting.training.compile:
+        forward, backward, kernels = 2 * c + drop, 3 * c + drop, 2
+    else:
+        upcast = 2 * (c + FP32) if arch.gated and c < FP32 else 2 * c
+        forward = 4 * c + upcast + drop
+        backward = 4 * c + upcast + (FP32 if arch.gated else c) + drop
+        kernels = 6
+    return Cost(
+        one + other + forward * scores,
+        2 * (one + other) + backward * scores,
+        2 + kernels,
+        4 + kernels,
+    )

@@ -1,0 +1,75 @@
+"""How fast one GPU works, as far as a step depends on it."""
+
+from dataclasses import dataclass
+
+from dsgen.facts.constants import constant
+from dsgen.facts.gpus import Gpu
+from dsgen.plan import Precision
+
+_TENSOR_CORES_FP32 = 8.0
+"""Compute capability from which fp32 products may run as tf32; torch leaves it off for matrix products."""
+_FLASH = 8.0
+_HOPPER = 9.0
+_DESKTOP_BLACKWELL = 12.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """Rates in FLOP/s and bytes/s."""
+
+    peak: float | None
+    """Of matrix products in the compute type, as the vendor states it; None: unknown."""
+    products: float
+    """Of a large matrix product in the compute type."""
+    eight_bit: float
+    """Of a large matrix product in fp8."""
+    single: float
+    """Of a large matrix product in fp32."""
+    small_tile: float
+    """Rate of products by small tiles over that of large ones."""
+    flash_forward: float
+    flash_backward: float
+    """Of the attention kernel that keeps no scores."""
+    memory: float
+    """Bytes/s of kernels that read and write tensors and compute little."""
+    units: int
+    """Multiprocessors: tiles that are worked on at once."""
+    pcie: float
+    """Bytes/s between host and GPU, one way, pinned memory."""
+
+
+def machine_of(gpu: Gpu, precision: Precision) -> Machine:
+    """- Large products: peak times the share that a sweep over shapes found (gpus.csv achievable_matmul_fraction; where
+      nobody measured it, matmul_fraction). A card without bf16 runs it no faster than fp32.
+      A step of training keeps to sustained (sustained_hopper) of that, since the power limit lowers clocks under load.
+    - fp8: its peak, by the same share.
+    - Flash attention: flash_forward and flash_backward of the peak; its kernels use Ampere's instructions, which Hopper
+      and Blackwell run no faster than flash_hopper of their peak (pytorch/benchmark#2296: 290 of 989 TFLOPS).
+    - Memory: the vendor's bandwidth, times memory_share.
+    """
+    known = {"bf16": gpu.bf16_tflops, "fp16": gpu.fp16_tflops or gpu.bf16_tflops, "fp32": gpu.fp32_tflops}[precision]
+    peak = (known or gpu.fp32_tflops or gpu.fp16_tflops or constant("unknown_tflops")) * 1e12
+    cuda = gpu.cuda or 0.0
+    newer = _HOPPER <= cuda < _DESKTOP_BLACKWELL
+    share = gpu.achievable_matmul_fraction or constant("matmul_fraction")
+    share *= constant("sustained_hopper" if newer else "sustained")
+    forward, backward = (
+        ("flash_forward_hopper", "flash_backward_hopper") if newer else ("flash_forward", "flash_backward")
+    )
+    halves = 0.5 if 0 < cuda < _FLASH else 1.0
+    return Machine(
+        peak=known * 1e12 if known else None,
+        products=peak * share,
+        eight_bit=(gpu.fp8_tflops * 1e12 if gpu.fp8_tflops else peak) * share,
+        single=(gpu.fp32_tflops * 1e12 if gpu.fp32_tflops else peak) * constant("matmul_fraction"),
+        small_tile=constant("small_tile"),
+        flash_forward=peak * constant(forward) * halves,
+        flash_backward=peak * constant(backward) * halves,
+        memory=(gpu.memory_gb_s or constant("unknown_memory_gb_s")) * 1e9 * constant("memory_share"),
+        units=gpu.multiprocessors or 1,
+        pcie=constant("pcie_share") * _PCIE.get(gpu.pcie_gen or 4, 31) * 1e9,
+    )
+
+
+_PCIE = {3: 16, 4: 31, 5: 63, 6: 126}
+"""GB/s of 16 lanes, one way, by generation (stas00/ml-engineering network/README.md)."""

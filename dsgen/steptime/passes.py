@@ -1,0 +1,78 @@
+"""One micro-batch on the slowest pipeline stage: seconds of each part, forwards and backwards."""
+
+from dataclasses import dataclass
+
+from dsgen.facts.constants import constant
+from dsgen.steptime.block import block_cost, recomputed
+from dsgen.steptime.head import head_cost
+from dsgen.steptime.parallel import between_stages, per_layer
+from dsgen.steptime.setting import Setting
+from dsgen.steptime.sharding import copies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passes:
+    """Seconds of one micro-batch."""
+
+    forward: float
+    backward: float
+    recomputed: float
+    communication: float
+    """Inside layers and between stages, exposed."""
+    host: float
+    """That the host takes to launch all of it."""
+    head: float
+    """Share of the above that only the last stage has."""
+
+    @property
+    def gpu(self) -> float:
+        return self.forward + self.backward + self.recomputed + self.communication
+
+
+def passes_of(setting: Setting) -> Passes:
+    """Blocks of one stage, L / p of them, and the head, which the last stage has: it is the slowest."""
+    share = 1 / setting.plan.pipeline_parallel
+    forward = backward = again = talk = launches = 0.0
+    for block, layers in setting.kinds:
+        count = layers * share
+        cost = block_cost(setting, block)
+        whole = cost.all
+        seconds, kernels = recomputed(setting, cost)
+        there, back = per_layer(setting, cost, moe=block.is_moe)
+        full = setting.plan.checkpointing.kind in ("full", "every") and seconds > 0
+        forward += count * whole.forward
+        backward += count * whole.backward
+        again += count * seconds
+        talk += count * (there + back + (there * seconds / whole.forward if full else 0.0))
+        launches += count * (whole.forward_launches + whole.backward_launches + kernels)
+    head = head_cost(setting)
+    out, into = copies(setting)
+    talk += between_stages(setting)
+    if setting.megatron:
+        extra = 1 + again / (forward + backward)
+        host = constant("host_layer_megatron") * len(setting.shapes.blocks) * share * extra
+        if setting.plan.pipeline_parallel > 1:
+            host += constant("host_chunk") * setting.plan.virtual_stages
+    else:
+        host = constant("host_launch") * (launches + head.forward_launches + head.backward_launches)
+        if setting.target.format == "deepspeed" and setting.plan.zero_stage == 3:
+            host += constant("host_module_zero3") * _modules(setting) * (3 if again else 2)
+        elif setting.target.format in ("fsdp1", "fsdp2") and setting.shards > 1:
+            host += constant("host_unit_fsdp") * (len(setting.shapes.blocks) + 1) * (3 if again else 2)
+    if setting.training.compile:
+        host *= constant("host_compiled")
+    return Passes(
+        forward=forward + head.forward + out,
+        backward=backward + head.backward + into,
+        recomputed=again,
+        communication=talk,
+        host=host,
+        head=head.forward + head.backward,
+    )
+
+
+def _modules(setting: Setting) -> int:
+    """Modules that own weights: each has hooks that gather and release them."""
+    return sum(
+        layers * sum(tensor.name.endswith(".weight") for tensor in block.tensors) for block, layers in setting.kinds
+    )
