@@ -1,4 +1,4 @@
-"""``dsgen score RUNS.csv``: the ledger's predictions beside measured runs."""
+"""``dsgen score RUNS.csv``: predictions of the ledger and the step time beside measured runs."""
 
 import argparse
 import sys
@@ -7,6 +7,8 @@ from dsgen.report.score_view import ScoreView
 from dsgen.score.predict import score
 from dsgen.score.runs import read_runs
 from dsgen.score.summary import summary
+from dsgen.score.throughput import speed
+from dsgen.score.throughput_summary import throughput_summary
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +22,8 @@ def run(args: argparse.Namespace) -> int:
     """Prints the score; 0 where the file could be read, whatever it says of the ledger."""
     runs = read_runs(args.runs)
     scored = tuple(score(run) for run in runs.rows)
-    view = ScoreView(runs, scored, summary(scored))
+    speeds = tuple(speed(run) for run in runs.rows)
+    view = ScoreView(runs, scored, summary(scored), speeds, throughput_summary(speeds))
     if args.format == "json":
         from dsgen.report.score_json import score_json
 

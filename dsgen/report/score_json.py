@@ -8,6 +8,8 @@ from typing import Any
 from dsgen.report.score_view import ScoreView
 from dsgen.score.predict import Scored
 from dsgen.score.summary import Group
+from dsgen.score.throughput import Speed
+from dsgen.score.throughput_summary import Throughput
 
 VERSION = 1
 
@@ -16,12 +18,16 @@ def score_json(view: ScoreView) -> str:
     """One object, keys in a fixed order, a newline at the end."""
     document = {
         "version": VERSION,
-        "rows": [_row(each) for each in view.scored],
-        "sources": {name: _group(group) for name, group in view.summary.sources.items()},
+        "rows": [_row(each, speed) for each, speed in zip(view.scored, view.speeds, strict=True)],
+        "sources": {
+            name: _group(group) | {"throughput": _throughput(view.throughput.sources.get(name))}
+            for name, group in view.summary.sources.items()
+        },
         "summary": _group(view.summary.all)
         | {
             "complete": _group(view.summary.complete),
             "by_statistic": {name: asdict(errors) for name, errors in view.summary.by_statistic.items()},
+            "throughput": _throughput(view.throughput.all) | {"mean_error_of_sources": view.throughput.mean_of_sources},
         },
         "left_out": [{"line": _line(problem), "message": problem.message} for problem in view.runs.problems],
         "unknown_columns": list(view.runs.unknown_columns),
@@ -33,7 +39,7 @@ def _line(problem: Any) -> int | None:
     return problem.place.line if problem.place else None
 
 
-def _row(each: tuple[Scored, ...]) -> dict[str, Any]:
+def _row(each: tuple[Scored, ...], speed: Speed) -> dict[str, Any]:
     first, *others = each
     return {
         "row_id": first.run.row_id,
@@ -41,9 +47,37 @@ def _row(each: tuple[Scored, ...]) -> dict[str, Any]:
         **_statistic(first),
         "predicted_outcome": None if first.fits is None else "fits" if first.fits else "oom",
         "measured_outcome": first.run.texts["outcome"] or None,
-        "predicted_tokens_per_second_per_gpu": None,
+        **_speed(speed),
         "skipped": first.skipped,
         "other_statistics": [_statistic(other) for other in others],
+    }
+
+
+def _speed(speed: Speed) -> dict[str, Any]:
+    """Measured tokens are null where samples vary in length: their speed is in samples."""
+    samples = speed.measured if speed.relative else None
+    return {
+        "predicted_tokens_per_second_per_gpu": speed.predicted,
+        "measured_tokens_per_second_per_gpu": None if speed.relative else speed.measured,
+        "measured_samples_per_second_per_gpu": samples,
+        "predicted_step_seconds": speed.step and speed.step.seconds,
+        "predicted_step_parts": speed.step and dict(speed.step.parts),
+        "throughput_skipped": speed.skipped,
+    }
+
+
+def _throughput(group: Throughput | None) -> dict[str, Any]:
+    if group is None:
+        group = Throughput(count=0, mean=None, bias=None, rank_correlation=None, pairs=0, right=0, skipped=0)
+    return {
+        "n": group.count,
+        "mean_error": group.mean,
+        "bias": group.bias,
+        "rank_correlation": group.rank_correlation,
+        "pairs": group.pairs,
+        "right_pairs": group.right,
+        "right_winners": group.right / group.pairs if group.pairs else None,
+        "skipped": group.skipped,
     }
 
 

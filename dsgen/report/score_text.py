@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
+from dsgen.report.score_throughput import throughput_rows, throughput_skipped, throughput_text
 from dsgen.report.score_view import ScoreView
+from dsgen.report.tables import aligned, share
 from dsgen.score.predict import Scored
 from dsgen.score.summary import Errors, Group
 from dsgen.units import GIB
@@ -14,9 +16,10 @@ _ROW_HEAD = ("row", "source", "model", "statistic", "measured", "predicted", "er
 
 def score_text(view: ScoreView, *, rows: bool) -> str:
     """``rows``: every row too."""
-    blocks = [list(_sources(view)), list(_together(view)), list(_skipped(view))]
+    skipped = [*_skipped(view), *throughput_skipped(view)]
+    blocks = [list(_sources(view)), list(_together(view)), list(throughput_text(view)), skipped]
     if rows:
-        blocks.insert(0, list(_rows(view)))
+        blocks = [list(_rows(view)), list(throughput_rows(view)), *blocks]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
@@ -24,7 +27,7 @@ def _sources(view: ScoreView) -> Iterator[str]:
     lines = [_HEAD, *(_line(name or "-", group) for name, group in view.summary.sources.items())]
     lines.append(_line("each source alike", view.summary.all))
     lines.append(_line("all inputs known", view.summary.complete))
-    yield from _aligned(lines)
+    yield from aligned(lines)
 
 
 def _line(name: str, group: Group) -> tuple[str, ...]:
@@ -32,10 +35,10 @@ def _line(name: str, group: Group) -> tuple[str, ...]:
     return (
         name,
         str(errors.count),
-        _share(errors.median),
-        _share(errors.ninetieth),
-        _share(errors.bias, signed=True),
-        _share(errors.coverage),
+        share(errors.median),
+        share(errors.ninetieth),
+        share(errors.bias, signed=True),
+        share(errors.coverage),
         f"{outcomes.accepted}/{outcomes.fits}" if outcomes.fits else "-",
         f"{outcomes.false_fits}/{outcomes.out_of_memory}" if outcomes.out_of_memory else "-",
         str(group.skipped),
@@ -51,8 +54,8 @@ def _said(errors: Errors) -> str:
     if not errors.count:
         return "no row predicted"
     return (
-        f"{errors.count} rows, median error {_share(errors.median)}, 90th percentile {_share(errors.ninetieth)}, "
-        f"{_share(errors.coverage)} in their bands, which are {_share(errors.widest)} wide at most"
+        f"{errors.count} rows, median error {share(errors.median)}, 90th percentile {share(errors.ninetieth)}, "
+        f"{share(errors.coverage)} in their bands, which are {share(errors.widest)} wide at most"
     )
 
 
@@ -70,7 +73,7 @@ def _rows(view: ScoreView) -> Iterator[str]:
     for each in view.scored:
         for scored in each:
             lines.append(_one(scored))
-    yield from _aligned(lines)
+    yield from aligned(lines)
 
 
 def _one(scored: Scored) -> tuple[str, ...]:
@@ -84,22 +87,10 @@ def _one(scored: Scored) -> tuple[str, ...]:
         scored.statistic,
         _gib(scored.measured),
         _gib(scored.figure.predicted if scored.figure else None),
-        _share(scored.error, signed=True),
+        share(scored.error, signed=True),
         outcome,
     )
 
 
 def _gib(size: int | None) -> str:
     return "-" if size is None else f"{size / GIB:.2f} GiB"
-
-
-def _share(value: float | None, *, signed: bool = False) -> str:
-    if value is None:
-        return "-"
-    return f"{value:+.1%}" if signed else f"{value:.1%}"
-
-
-def _aligned(lines: list[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
-    for line in lines:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from dsgen.score.predict import Scored
 from dsgen.score.runs import Runs
 from dsgen.score.summary import Summary
+from dsgen.score.throughput import Speed
+from dsgen.score.throughput_summary import ThroughputSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,9 @@ class ScoreView:
     runs: Runs
     scored: tuple[tuple[Scored, ...], ...]
     summary: Summary
+    speeds: tuple[Speed, ...]
+    """Throughput of the same rows, in the same order."""
+    throughput: ThroughputSummary
 
     @property
     def skipped(self) -> Mapping[str, int]:

@@ -97,7 +97,9 @@ def test_json_is_the_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert told["version"] == 1
     assert (first["row_id"], first["statistic"], first["predicted_outcome"]) == ("r1", "allocated", "fits")
     assert first["low_bytes"] < first["predicted_bytes"] < first["high_bytes"]
-    assert first["predicted_tokens_per_second_per_gpu"] is None
+    assert first["predicted_tokens_per_second_per_gpu"] == pytest.approx(512 / first["predicted_step_seconds"])
+    assert sum(first["predicted_step_parts"].values()) == pytest.approx(first["predicted_step_seconds"])
+    assert first["measured_tokens_per_second_per_gpu"] is None
     assert first["skipped"] is None
     assert [other["statistic"] for other in first["other_statistics"]] == ["whole_gpu"]
     assert second["predicted_bytes"] is None
