@@ -106,25 +106,38 @@ def _by_deepspeed(place: _Place) -> Iterator[Offer]:
 def _keys(section: Section, place: _Place) -> Iterator[Offer]:
     cursor, version = place.cursor, place.target.deepspeed
     present = _present(place.config, cursor)
+    # Under whatever name a key stands there, it is the same key.
+    present |= {other for key in present if (other := _other_name(section.known.get(key, {})))}
     required = section.schema.get("required", ())
     for key, schema in section.known.items():
         facts = sch.facts(schema)
-        other = facts.get("alias_of") or facts.get("renamed_to")
         is_right = sch.exists(schema, version) and not schema.get("deprecated") and "dead" not in facts
-        if key in present or other in present or not is_right or "alias_of" in facts:
+        if key in present or "alias_of" in facts or not is_right:
             continue
         words = sch.keywords(schema, version)
-        idle = place.stage is not None and place.stage not in facts.get("stages", (place.stage,))
-        detail = f"does nothing at stage {place.stage}" if idle else types_of(words)
+        drawback = _drawback(facts, place)
         yield key_offer(
             key,
             words,
             cursor,
             place.style,
-            detail=detail,
+            detail=drawback or types_of(words),
             markdown=said(schema, place.target, place.stage),
-            rank=2 if idle else 0 if key in required else 1,
+            rank=2 if drawback else 0 if key in required else 1,
         )
+
+
+def _other_name(schema: sch.Schema) -> str | None:
+    """The name that a key has where this one is only another spelling, or an old one."""
+    facts = sch.facts(schema)
+    return facts.get("alias_of") or facts.get("renamed_to")
+
+
+def _drawback(facts: Mapping[str, Any], place: _Place) -> str | None:
+    """Why somebody may not want a key that is right here."""
+    if place.stage is not None and place.stage not in facts.get("stages", (place.stage,)):
+        return f"does nothing at stage {place.stage}"
+    return f"gone from DeepSpeed {facts['until']} on" if "until" in facts else None
 
 
 def _present(config: ConfigFile, cursor: Cursor) -> set[str]:

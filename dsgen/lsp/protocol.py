@@ -7,7 +7,7 @@ from lsprotocol import types
 
 from dsgen.lint.finding import Finding
 from dsgen.lint.rule import known_rules
-from dsgen.lsp.actions import Action
+from dsgen.lsp.actions import QUICK_FIX, Action
 from dsgen.lsp.analysis import Analysis
 from dsgen.lsp.hover import Shown
 from dsgen.lsp.offers import Offer
@@ -122,6 +122,6 @@ def code_action(action: Action, text: Text, uri: str, *, versioned: bool) -> typ
         title=action.title,
         kind=action.kind,
         diagnostics=[diagnostic(finding, text, uri) for finding in action.findings] or None,
-        is_preferred=action.is_safe or None,
+        is_preferred=(action.is_safe and action.kind == QUICK_FIX) or None,
         edit=edit,
     )

@@ -1,6 +1,7 @@
 """The language server: what editors ask, answered with what the linter knows. Nothing is executed, nothing fetched."""
 
 import logging
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -187,10 +188,8 @@ def serve(address: tuple[str, int] | None = None) -> int:
     if address is not None:
         server.start_tcp(*address)
         return ending.exit_code
-    # Whatever prints must not get between the messages.
-    output, sys.stdout = sys.stdout, sys.stderr
-    try:
-        server.start_io(sys.stdin.buffer, output.buffer)
-    finally:
-        sys.stdout = output
+    # Whatever prints must not get between the messages; and pygls closes what it wrote to.
+    messages = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    sys.stdout = sys.stderr
+    server.start_io(sys.stdin.buffer, messages)
     return ending.exit_code
