@@ -108,6 +108,8 @@ class ConfigFile:
         )
 
     def _edits(self, step: Step) -> list[edit.TextEdit]:
+        if isinstance(step.path, Span):
+            return [(step.path.start, step.path.end, step.value)]
         *parent, key = step.path
         if step.action == "remove":
             return edit.remove(self.document, tuple(parent), step.value or [str(key)])

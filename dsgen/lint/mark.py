@@ -14,7 +14,7 @@ class Step:
 
     action: Literal["remove", "replace", "rename", "insert"]
     path: Any
-    """The member that is removed, replaced, renamed or added; in Python the node that a text replaces."""
+    """The member that is removed, replaced, renamed or added; where a text replaces another: the node, or its span."""
     value: Any = None
     """The new value, or the new key of a rename."""
 

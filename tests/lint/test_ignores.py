@@ -6,6 +6,7 @@ import pytest
 from deepspeed_configs import lint as lint_config
 
 from dsgen.lint.finding import Finding
+from dsgen.lint.fixing import cured
 from dsgen.lint.kinds import kind_of
 from dsgen.lint.run import lint_bytes
 from dsgen.lint.target import make_target
@@ -27,7 +28,8 @@ def lint_python(text: str) -> list[Finding]:
 
 
 def codes(findings: list[Finding]) -> list[tuple[str, int]]:
-    return [(finding.code, finding.range.line) for finding in findings]
+    # Advice is not what these comments are about.
+    return [(finding.code, finding.range.line) for finding in findings if finding.severity != "info"]
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,53 @@ def codes(findings: list[Finding]) -> list[tuple[str, int]]:
 )
 def test_configs(text: str, expected: list[tuple[str, int]]) -> None:
     assert codes(lint_config(text)) == expected
+
+
+KEPT = '"own": 1, "train_batch_size": 8'
+# Before, and after the safe fixes: a comment goes with its line, with the blanks before it, or only the codes go.
+REMOVED = [
+    ('{"train_batch_size": 8} // dsgen: ignore[DS110]', '{"train_batch_size": 8}'),
+    ('{"train_batch_size": 8} /* dsgen: ignore[DS110] */', '{"train_batch_size": 8}'),
+    ('{\n  # dsgen: ignore[DS110]\n  "train_batch_size": 8\n}', '{\n  "train_batch_size": 8\n}'),
+    ('{"train_batch_size": 8}\n// dsgen: ignore[DS110]', '{"train_batch_size": 8}\n'),
+    ('{/* dsgen: ignore[DS110] */ "train_batch_size": 8}', '{"train_batch_size": 8}'),
+    ('{"train_batch_size": 8} // why, dsgen: ignore[DS110]', '{"train_batch_size": 8} // why'),
+    ('{"train_batch_size": 8} // dsgen: ignore[DS110] why', '{"train_batch_size": 8} // why'),
+    ('{"train_batch_size": 8} // so: dsgen: ignore[DS110], and so', '{"train_batch_size": 8} // so, and so'),
+    ('{"train_batch_size": 8} # dsgen: ignore[DS110] dsgen: ignore[DS111]', '{"train_batch_size": 8}'),
+    (f"{{{KEPT}}} # x dsgen: ignore[DS310, DS110] y", f"{{{KEPT}}} # x dsgen: ignore[DS110] y"),
+    (f"{{{KEPT}}} # dsgen: ignore[DS110]", f"{{{KEPT}}} # dsgen: ignore[DS110]"),
+    ('{"train_batch_size": 8} // dsgen: ignore', '{"train_batch_size": 8} // dsgen: ignore'),
+]
+
+
+def cured_text(text: str, lint: Callable[[str], list[Finding]]) -> str:
+    def lint_again(data: bytes) -> list[Finding]:
+        return lint(data.decode())
+
+    return cured(text.encode(), "utf-8", lint_again, lambda finding: bool(finding.fix and finding.fix.safe)).decode()
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(("before", "after"), REMOVED, ids=[case[0] for case in REMOVED])
+def test_what_hides_nothing_is_taken_out(before: str, after: str, line_end: str) -> None:
+    before, after = before.replace("\n", line_end), after.replace("\n", line_end)
+    assert cured_text(before, lint_config) == after
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_what_hides_nothing_is_taken_out_of_any_file(line_end: str) -> None:
+    code = "import torch\n\nif True:\n    # dsgen: ignore[TC201]\n    x = 1  # é, dsgen: ignore[TC201]\n"
+    after = "import torch\n\nif True:\n    x = 1  # é\n"
+    assert cured_text(code.replace("\n", line_end), lint_python) == after.replace("\n", line_end)
+    kind = kind_of("ds.yaml")
+    assert kind is not None
+    yaml = "train_batch_size: 8  # dsgen: ignore[DS110]\nzero_optimization:\n  # dsgen: ignore[DS301]\n  stage: 2\n"
+    after = "train_batch_size: 8\nzero_optimization:\n  stage: 2\n"
+    found = cured_text(
+        yaml.replace("\n", line_end), lambda text: lint_bytes("ds.yaml", text.encode(), kind, make_target())
+    )
+    assert found == after.replace("\n", line_end)
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])

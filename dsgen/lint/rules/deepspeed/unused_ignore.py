@@ -20,6 +20,12 @@ def unused_ignore(file: ConfigFile, _target: LintTarget) -> Iterator[Mark]:
     }
     ```
 
+    ```json fixed
+    {
+      "train_batch_size": 8,
+    }
+    ```
+
     ```json bad
     {
       "train_batch_size": 8, // dsgen: ignore

@@ -20,6 +20,12 @@ def unused_ignore(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     torch.manual_seed(0)  # dsgen: ignore[TC201]
     ```
 
+    ```python fixed
+    import torch
+
+    torch.manual_seed(0)
+    ```
+
     ```python good
     import torch
 
