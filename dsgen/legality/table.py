@@ -10,6 +10,7 @@ from dsgen.legality import (
     rows_parallel,
     rows_precision,
     rows_training,
+    rows_zeropp,
 )
 from dsgen.legality.values import Row
 
@@ -18,6 +19,7 @@ TABLE: tuple[Row, ...] = (
     *rows_gradient_sums.ROWS,
     *rows_batch.ROWS,
     *rows_parallel.ROWS,
+    *rows_zeropp.ROWS,
     *rows_offload.ROWS,
     *rows_checkpointing.ROWS,
     *rows_optimizer.ROWS,

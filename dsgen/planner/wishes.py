@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import cast
 
 from dsgen.errors import InputError
-from dsgen.plan import BucketWishes, Checkpointing, CheckpointingKind, SwapWishes, Wishes
+from dsgen.plan import BucketWishes, Checkpointing, CheckpointingKind, SwapWishes, Wishes, ZeroPP
 from dsgen.spec.values import Spec
 
 _NAMES = frozenset(field.name for field in fields(Wishes))
@@ -44,8 +44,13 @@ def _swap(value: object) -> SwapWishes:
     return SwapWishes(**cast(dict[str, int], value))  # type: ignore[arg-type]  # pin_memory; typed by the schema
 
 
+def _zeropp(value: object) -> ZeroPP:
+    return ZeroPP(**cast(dict[str, int], value))  # type: ignore[arg-type]  # two are boolean; typed by the schema
+
+
 _TYPES: dict[str, Callable[[object], object]] = {
     "checkpointing": _checkpointing,
     "buckets": _buckets,
     "swap": _swap,
+    "zeropp": _zeropp,
 }

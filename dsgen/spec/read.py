@@ -101,6 +101,9 @@ def _hardware(value: Mapping[str, Any]) -> HardwareSpec:
 def _training(value: Mapping[str, Any]) -> Training:
     given = dict(value)
     given.pop("freeze", None)  # only the empty list gets this far
+    if given.get("sequence_length") == "max":
+        del given["sequence_length"]
+        given["longest"] = True
     if "optimizer" in given:
         optimizer = dict(given["optimizer"])
         if "betas" in optimizer:
@@ -128,7 +131,7 @@ def _meetings(document: Typed) -> list[Fault]:
         help = "write parameters beside it, and layers, hidden, vocab and more as far as you know them"
         faults.append(Fault(path, document.places[path], message, help))
     tokens, length = training.get("global_tokens"), training.get("sequence_length")
-    if tokens is not None and length is not None and tokens % length:
+    if tokens is not None and isinstance(length, int) and tokens % length:
         path = ("training", "global_tokens")
         below, above = tokens // length * length, (tokens // length + 1) * length
         message = (

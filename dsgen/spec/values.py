@@ -164,12 +164,19 @@ class Code:
     """The figure wanted is that of the last pipeline stage, not of the fullest rank."""
     dropout: bool | None = None
     """Residual and attention dropout; None: as the model was published."""
+    lengths_vary: bool = False
+    """Samples are padded to the longest of their batch only, so that every step asks for blocks of other sizes."""
     embedding_apart: bool = False
     """FSDP2 shards the embedding, and the output head with the last norm, as units of their own."""
     first_flash: bool = False
     """Its flash attention is of the first generation, of before July 2023."""
-    eight_bit_products: bool = False
-    """Linear layers multiply in fp8; what lies between them stays in the compute type."""
+    deterministic: bool = False
+    """Only kernels whose results are the same in every run."""
+    eight_bit: Literal["", "tensorwise", "rowwise", "mx"] = ""
+    """Linear layers multiply in fp8, with one scale for each tensor, each row, or each 32 elements (MX); what lies
+    between them stays in the compute type."""
+    hides_tensor_parallel: bool = False
+    """Traffic of tensor parallelism runs beside the products that need it (async TP, Transformer Engine's overlap)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +185,8 @@ class Training:
 
     sequence_length: int | None = None
     """Tokens per sequence; None: see dsgen.shapes.resolve.sequence_length_of."""
+    longest: bool = False
+    """As many tokens per sequence as fit (``sequence_length: max``); the planner finds out how many."""
     global_batch: int | None = None
     """Sequences per optimizer step; None: whatever micro-batch times ranks gives."""
     global_tokens: int | None = None

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from dsgen.facts.gpus import find_gpu
 from dsgen.hardware import Hardware
 from dsgen.legality.values import Case
-from dsgen.plan import Buckets, Checkpointing, Plan, Swap
+from dsgen.plan import Buckets, Checkpointing, Plan, Swap, ZeroPP
 from dsgen.shapes.resolve import shapes_of
 from dsgen.spec.values import Attention, HardwareSpec, Method, ModelSpec, Optimizer, Scheduler, Spec, Training
 from dsgen.target import Target
@@ -79,6 +79,13 @@ def fsdp2(**named: Any) -> Case:
     return case(**({"format": "fsdp2"} | named))
 
 
+def trainer(**named: Any) -> Case:
+    """A legal case for the Trainer, but for what is named."""
+    return case(**({"loaded_by": "transformers"} | named))
+
+
+HPZ = ZeroPP(secondary_partition=8)
+QUANTIZED = ZeroPP(quantized_gradients=True)
 ON_CPU = {"offload_optimizer": "cpu", "offload_parameters": "cpu"}
 
 # name of the row -> (forbidden, allowed)
@@ -141,7 +148,50 @@ CASES: dict[str, tuple[Case, Case]] = {
     "global-batch-not-met": (case(global_batch=128), case(global_batch=64)),
     "ranks-not-divisible": (case(tensor_parallel=3), case(tensor_parallel=1)),
     "pipeline-with-zero-2-or-3": (case(pipeline_parallel=2, zero_stage=2), case(pipeline_parallel=2, zero_stage=1)),
-    "model-parallelism-not-written": (case(tensor_parallel=2), case(tensor_parallel=1)),
+    "model-parallelism-not-written": (case(pipeline_parallel=2, zero_stage=1), case(pipeline_parallel=1, zero_stage=1)),
+    "split-model-without-trainer": (case(tensor_parallel=2), trainer(tensor_parallel=2)),
+    "tensor-parallel-and-ulysses": (trainer(tensor_parallel=2, ulysses=2), trainer(ulysses=2)),
+    # 32 heads, 11008 in between
+    "tensor-parallel-that-cuts-heads": (trainer(tensor_parallel=64, world_size=64), trainer(tensor_parallel=8)),
+    "tensor-parallel-at-stage-3": (
+        trainer(tensor_parallel=2, zero_stage=3, versions={"deepspeed": "0.19.3"}),
+        trainer(tensor_parallel=2, zero_stage=3, versions={"deepspeed": "0.19.4"}),
+    ),
+    "tensor-parallel-of-adapters-or-experts": (trainer(tensor_parallel=2, method="lora"), trainer(tensor_parallel=2)),
+    "tensor-parallel-with-offload": (trainer(tensor_parallel=2, offload_optimizer="cpu"), trainer(tensor_parallel=2)),
+    "ulysses-that-cuts-heads": (trainer(ulysses=64, world_size=64), trainer(ulysses=8)),
+    "ulysses-with-eager-attention": (trainer(ulysses=2, attention="eager"), trainer(ulysses=2, attention="flash")),
+    "ulysses-before-accelerate-1-12": (
+        trainer(ulysses=2, versions={"accelerate": "1.11"}),
+        trainer(ulysses=2, versions={"accelerate": "1.12"}),
+    ),
+    "split-model-before-transformers-5": (
+        trainer(ulysses=2, versions={"transformers": "4.57"}),
+        trainer(ulysses=2, versions={"transformers": "5.0"}),
+    ),
+    "zeropp-in-fsdp2": (fsdp2(zeropp=HPZ, zero_stage=3), fsdp2(zero_stage=3)),
+    "zeropp-below-stage-3": (case(zeropp=HPZ), case(zeropp=HPZ, zero_stage=3)),
+    "secondary-partition-that-does-not-divide-the-ranks": (
+        case(zeropp=HPZ, zero_stage=3, world_size=12, gpus_per_node=12),
+        case(zeropp=HPZ, zero_stage=3, world_size=16),
+    ),
+    "secondary-partition-beyond-a-node": (
+        case(zeropp=HPZ, zero_stage=3, gpus_per_node=4),
+        case(zeropp=HPZ, zero_stage=3),
+    ),
+    "zeropp-with-parameter-offload": (
+        case(zeropp=HPZ, zero_stage=3, offload_parameters="cpu"),
+        case(zeropp=HPZ, zero_stage=3, offload_optimizer="cpu"),
+    ),
+    "zeropp-with-a-split-model": (trainer(zeropp=HPZ, zero_stage=3, ulysses=2), trainer(zeropp=HPZ, zero_stage=3)),
+    "quantized-gradients-of-ranks-that-fill-no-nodes": (
+        case(zeropp=QUANTIZED, zero_stage=3, world_size=12),
+        case(zeropp=QUANTIZED, zero_stage=3, world_size=16),
+    ),
+    "quantized-traffic-in-fp32": (
+        case(zeropp=QUANTIZED, zero_stage=3, precision="fp32"),
+        case(zeropp=QUANTIZED, zero_stage=3),
+    ),
     "shard-group-in-deepspeed": (case(shard_group=4), case(shard_group=8)),
     "selective-checkpointing-with-trainer": (
         case(loaded_by="transformers", checkpointing=Checkpointing("selective")),

@@ -158,9 +158,10 @@ def test_defaults_are_those_of_the_values(definition: str, value: Any) -> None:
         (["full_method", "lora_method"], Method, {"quantization"}),
         (["target"], TargetSpec, set()),
         # Only measured runs say these (dsgen/score): how it steps, what is quantised, what the code does.
-        (["training"], Training, {"freeze", "code"}),
-        # zeropp is not supported yet; precision is a wish that training states.
-        (["want"], Wishes, {"zeropp", "precision"}),
+        # sequence_length: max is a field of its own.
+        (["training"], Training, {"freeze", "code", "longest"}),
+        # precision is a wish that training states.
+        (["want"], Wishes, {"precision"}),
     ],
 )
 def test_keys_are_the_fields_of_the_values(definitions: list[str], kind: type, left_out: set[str]) -> None:

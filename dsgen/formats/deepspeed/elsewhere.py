@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 
 from dsgen.formats.deepspeed.case import Order
+from dsgen.formats.deepspeed.parallel import ATTENTION, sequences_elsewhere
 from dsgen.formats.deepspeed.scheduler import unsaid
 from dsgen.formats.deepspeed.trainer import trainer_not_carried
 from dsgen.formats.torch_names import torchrun
 from dsgen.formats.values import NotCarried
 from dsgen.plan import Checkpointing
-
-# transformers/modeling_utils.py: names of attn_implementation.
-ATTENTION = {"eager": "eager", "sdpa": "sdpa", "flash": "flash_attention_2"}
 
 
 def not_carried(order: Order) -> Iterator[NotCarried]:
@@ -25,6 +23,7 @@ def not_carried(order: Order) -> Iterator[NotCarried]:
             _enable(plan.checkpointing),
             "the activation_checkpointing section acts only where the model's own code calls deepspeed.checkpointing",
         )
+    yield from sequences_elsewhere(order)
     yield from unsaid(order)
     yield NotCarried(
         "sequence_length",

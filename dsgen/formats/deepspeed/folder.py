@@ -5,7 +5,7 @@ from typing import Any
 
 from dsgen.formats.decoder import decoder_source
 from dsgen.formats.deepspeed.case import Order
-from dsgen.formats.deepspeed.elsewhere import ATTENTION
+from dsgen.formats.deepspeed.parallel import ATTENTION
 from dsgen.formats.deepspeed.trainer import arguments
 from dsgen.formats.hf_config import NO_SPECIAL_TOKENS, hf_config, model_type
 from dsgen.formats.published import loadable, pretrained, reads_weights
@@ -19,7 +19,7 @@ LAUNCHERS = ("torchrun.sh", "deepspeed.sh")
 def scripts(order: Order, templates: Path | None) -> tuple[dict[str, str], frozenset[str]]:
     """Files by relative path, and which of them may be executed."""
     files = _trainer(order, templates) if order.by_trainer else _own_loop(order, templates)
-    files["tiny.py"] = render("deepspeed/tiny.py.j2", {}, templates)
+    files["tiny.py"] = render("deepspeed/tiny.py.j2", {"plan": order.case.plan}, templates)
     where = machines(order.case.plan)
     for name in (*LAUNCHERS, "hostfile") if where["nodes"] > 1 else LAUNCHERS:
         files[f"launch/{name}"] = render(f"launch/{name}.j2", where, templates)

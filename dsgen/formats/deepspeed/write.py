@@ -12,6 +12,7 @@ from dsgen.formats.deepspeed.case import Order, nested
 from dsgen.formats.deepspeed.elsewhere import not_carried
 from dsgen.formats.deepspeed.offload import aio, offload
 from dsgen.formats.deepspeed.optimizer import optimizer
+from dsgen.formats.deepspeed.parallel import tensor_parallel
 from dsgen.formats.deepspeed.precision import precision
 from dsgen.formats.deepspeed.scheduler import scheduler
 from dsgen.formats.deepspeed.zero import zero
@@ -28,7 +29,7 @@ from dsgen.target import Target
 
 NAME = "ds_config.json"
 TEMPLATE = "deepspeed/ds_config.json.j2"
-_SECTIONS = (batch, precision, optimizer, scheduler, zero, offload, aio)
+_SECTIONS = (batch, precision, optimizer, scheduler, zero, offload, aio, tensor_parallel)
 _BUCKETS = [field.name for field in fields(Buckets)]
 _NO_REASONS: Mapping[str, str] = dict.fromkeys(_BUCKETS, "decided by the plan")
 

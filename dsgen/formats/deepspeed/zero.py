@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from dsgen.formats.deepspeed.case import Order
 from dsgen.formats.values import Reason
+from dsgen.plan import ZeroPP
 
 _STAGES = {
     0: "nothing is sharded: plain data parallelism",
@@ -46,6 +47,23 @@ def zero(order: Order) -> Iterator[Reason]:
         True,
         "a saved model holds whole weights; without it save_16bit_model and the Trainer save none at stage 3",
     )
+    yield from _zeropp(plan.zeropp)
+
+
+def _zeropp(zeropp: ZeroPP) -> Iterator[Reason]:
+    """ZeRO++, only what is switched on: all of it is off by default."""
+    if zeropp.secondary_partition > 1:
+        yield Reason(
+            "zero_optimization.zero_hpz_partition_size",
+            zeropp.secondary_partition,
+            "hpZ: a second copy of the weights lies in each node, so that the backward pass gathers within it",
+        )
+    if zeropp.quantized_weights:
+        why = "qwZ: weights are gathered in 8 bits, as wished; what is computed with is rounded"
+        yield Reason("zero_optimization.zero_quantized_weights", True, why)
+    if zeropp.quantized_gradients:
+        why = "qgZ: gradients are reduced in 4 bits, as wished"
+        yield Reason("zero_optimization.zero_quantized_gradients", True, why)
 
 
 def _overlap(overlaps: bool) -> str:
