@@ -15,6 +15,7 @@ from dsgen.errors import InputError, Place, Problem, ProblemsError
 
 # name -> what --help says in one line. The module is dsgen.cli.<name>.
 COMMANDS = {
+    "init": "make a first spec: from answers, from this machine, from files that exist",
     "plan": "decide how to train, and say why",
     "build": "write the config (or a folder with script and launchers) of the decided plan",
     "estimate": "show what a config that exists already takes, in bytes and seconds",

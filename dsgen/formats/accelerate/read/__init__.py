@@ -1,0 +1,98 @@
+"""A file of ``accelerate config`` as wishes; a DeepSpeed config that it names is read by itself."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dsgen.reading import LeftOut, Said
+
+OWN_KEYS = frozenset({"compute_environment", "distributed_type", "deepspeed_config", "fsdp_config", "num_processes"})
+_STRATEGIES: Mapping[str, int] = {
+    "full_shard": 3,
+    "1": 3,
+    "shard_grad_op": 2,
+    "2": 2,
+    "no_shard": 0,
+    "3": 0,
+    "hybrid_shard": 3,
+    "4": 3,
+    "hybrid_shard_zero2": 2,
+    "5": 2,
+}
+"""torch/distributed/fsdp/api.py:ShardingStrategy, by name and by number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerate:
+    """What such a file says."""
+
+    said: tuple[Said, ...]
+    world_size: int | None
+    config_file: str | None
+    """The DeepSpeed config that it names."""
+    left_out: tuple[LeftOut, ...]
+
+
+def is_accelerate(value: Mapping[str, Any]) -> bool:
+    """Whether a mapping is one of accelerate's configs."""
+    return "distributed_type" in value or len(OWN_KEYS & value.keys()) >= 2
+
+
+def read(given: Mapping[str, Any]) -> Accelerate:
+    """Sizes, precision and sharding; where a DeepSpeed config is named, accelerate takes the rest from it."""
+    inner = given.get("deepspeed_config")
+    deepspeed = inner if isinstance(inner, Mapping) else {}
+    sharding = given.get("fsdp_config")
+    fsdp = sharding if isinstance(sharding, Mapping) else {}
+    file = deepspeed.get("deepspeed_config_file")
+    said = [*_machines(given), *_deepspeed(deepspeed), *_fsdp(fsdp)]
+    named = file if isinstance(file, str) and file else None
+    processes = given.get("num_processes")
+    whole = isinstance(processes, int) and not isinstance(processes, bool) and processes > 0
+    return Accelerate(tuple(said), processes if whole else None, named, ())
+
+
+def _machines(given: Mapping[str, Any]) -> Iterator[Said]:
+    nodes = given.get("num_machines")
+    if isinstance(nodes, int) and not isinstance(nodes, bool) and nodes > 0:
+        yield Said(("hardware", "nodes"), nodes, ("num_machines",))
+    precision = given.get("mixed_precision")
+    if precision in ("bf16", "fp16"):
+        yield Said(("training", "precision"), precision, ("mixed_precision",))
+
+
+def _deepspeed(section: Mapping[str, Any]) -> Iterator[Said]:
+    for key, path, kinds in (
+        ("zero_stage", ("want", "zero_stage"), (0, 1, 2, 3)),
+        ("offload_optimizer_device", ("want", "offload_optimizer"), ("none", "cpu", "nvme")),
+        ("offload_param_device", ("want", "offload_parameters"), ("none", "cpu", "nvme")),
+    ):
+        value = section.get(key)
+        if value in kinds and not isinstance(value, bool):
+            yield Said(path, value, ("deepspeed_config", key))
+    count = section.get("gradient_accumulation_steps")
+    if isinstance(count, int) and not isinstance(count, bool) and count > 0:
+        yield Said(("want", "accumulation"), count, ("deepspeed_config", "gradient_accumulation_steps"))
+    clipping = section.get("gradient_clipping")
+    if isinstance(clipping, int | float) and not isinstance(clipping, bool) and clipping >= 0:
+        yield Said(("training", "gradient_clipping"), clipping, ("deepspeed_config", "gradient_clipping"))
+    path_ = section.get("offload_optimizer_nvme_path", section.get("offload_param_nvme_path"))
+    if isinstance(path_, str) and path_.startswith("/"):
+        yield Said(("hardware", "nvme", "path"), path_, ("deepspeed_config", "offload_optimizer_nvme_path"))
+
+
+def _fsdp(section: Mapping[str, Any]) -> Iterator[Said]:
+    if not section:
+        return
+    yield Said(("target", "format"), "fsdp2", ("fsdp_config",), "FSDP, which dsgen writes as FSDP2")
+    strategy = section.get("fsdp_sharding_strategy", section.get("fsdp_reshard_after_forward"))
+    stage = _STRATEGIES.get(str(strategy).lower())
+    if isinstance(strategy, bool) or str(strategy).lower() in ("true", "false"):
+        stage = 3 if str(strategy).lower() == "true" else 2  # FSDP2's reshard_after_forward
+    if stage is not None:
+        yield Said(("want", "zero_stage"), stage, ("fsdp_config", "fsdp_sharding_strategy"), f"{strategy}")
+    if str(section.get("fsdp_offload_params")).lower() == "true":
+        yield Said(("want", "offload_optimizer"), "cpu", ("fsdp_config", "fsdp_offload_params"))
+        yield Said(("want", "offload_parameters"), "cpu", ("fsdp_config", "fsdp_offload_params"))
+    if str(section.get("fsdp_activation_checkpointing")).lower() == "true":
+        yield Said(("want", "checkpointing"), "full", ("fsdp_config", "fsdp_activation_checkpointing"))
