@@ -64,5 +64,5 @@ def _parts(setting: Setting, passes: Passes) -> dict[TimePart, float]:
         "offload": m * moved + traffic,
         "optimizer": stepped,
         "bubble": bubble * (passes.gpu - passes.head + waiting),
-        "launch": m * waiting + max(0.0, launched - stepped) + constant("host_step"),
+        "launch": m * waiting + max(0.0, launched - stepped) + constant("host_step") * setting.machine.host,
     }

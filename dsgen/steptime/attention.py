@@ -44,15 +44,19 @@ def widths(setting: Setting) -> tuple[float, float]:
 
 def _flash(setting: Setting) -> Cost:
     """One kernel each way: 2 d + 2 d FLOPs for each pair forwards; five products instead of two backwards, since the
-    scores are computed again (FlashAttention-2, arXiv 2307.08691, section 3.1). Rates of machine_of. Its tensors are
+    scores are computed again (FlashAttention-2, arXiv 2307.08691, section 3.1). Rates of machine_of; Transformer Engine
+    picks cuDNN's kernel, where results need not be the same in every run. Its tensors are
     read and written once: c T (2 q + 2 k)."""
     machine, keys_values = setting.machine, widths(setting)
     older = constant("first_flash") if setting.training.code.first_flash else 1.0
+    forward, backward = machine.flash_forward * older, machine.flash_backward * older
+    if setting.megatron and not setting.training.code.deterministic:
+        forward, backward = machine.native_forward, machine.native_backward
     pass_ = 2 * pairs(setting) * sum(keys_values)
     moved = setting.width * setting.tokens * 2 * sum(keys_values) / machine.memory
     return Cost(
-        max(pass_ / (machine.flash_forward * older), moved),
-        max(2.5 * pass_ / (machine.flash_backward * older), 2 * moved),
+        max(pass_ / forward, moved),
+        max(2.5 * pass_ / backward, 2 * moved),
         1,
         3,
     )

@@ -30,8 +30,15 @@ class Machine:
     flash_forward: float
     flash_backward: float
     """Of the attention kernel that keeps no scores."""
+    native_forward: float
+    native_backward: float
+    """Likewise, of a kernel in the card's own instructions."""
     memory: float
     """Bytes/s of kernels that read and write tensors and compute little."""
+    kernel_start: float
+    """Seconds that the shortest kernel takes."""
+    host: float
+    """Time that its host takes for a kernel, over that of hosts of PCIe 4."""
     units: int
     """Multiprocessors: tiles that are worked on at once."""
     pcie: float
@@ -43,9 +50,10 @@ def machine_of(gpu: Gpu, precision: Precision) -> Machine:
       nobody measured it, matmul_fraction). A card without bf16 runs it no faster than fp32.
       A step of training keeps to sustained (sustained_hopper) of that, since the power limit lowers clocks under load.
     - fp8: its peak, by the same share.
-    - Flash attention: flash_forward and flash_backward of the peak; its kernels use Ampere's instructions, which Hopper
-      and Blackwell run no faster than flash_hopper of their peak (pytorch/benchmark#2296: 290 of 989 TFLOPS).
+    - Flash attention: flash_forward and flash_backward of that; its kernels use Ampere's instructions, with which
+      Hopper and Blackwell reach flash_forward_hopper and flash_backward_hopper only.
     - Memory: the vendor's bandwidth, times memory_share.
+    - Host: its processor is of the years of the card's PCIe generation; each is faster by host_newer.
     """
     known = {"bf16": gpu.bf16_tflops, "fp16": gpu.fp16_tflops or gpu.bf16_tflops, "fp32": gpu.fp32_tflops}[precision]
     peak = (known or gpu.fp32_tflops or gpu.fp16_tflops or constant("unknown_tflops")) * 1e12
@@ -57,15 +65,20 @@ def machine_of(gpu: Gpu, precision: Precision) -> Machine:
         ("flash_forward_hopper", "flash_backward_hopper") if newer else ("flash_forward", "flash_backward")
     )
     halves = 0.5 if 0 < cuda < _FLASH else 1.0
+    products = peak * share
     return Machine(
         peak=known * 1e12 if known else None,
-        products=peak * share,
+        products=products,
         eight_bit=(gpu.fp8_tflops * 1e12 if gpu.fp8_tflops else peak) * share,
         single=(gpu.fp32_tflops * 1e12 if gpu.fp32_tflops else peak) * constant("matmul_fraction"),
         small_tile=constant("small_tile"),
-        flash_forward=peak * constant(forward) * halves,
-        flash_backward=peak * constant(backward) * halves,
+        flash_forward=products * constant(forward) * halves,
+        flash_backward=products * constant(backward) * halves,
+        native_forward=products * constant("flash_forward") * halves,
+        native_backward=products * constant("flash_backward") * halves,
         memory=(gpu.memory_gb_s or constant("unknown_memory_gb_s")) * 1e9 * constant("memory_share"),
+        kernel_start=constant("kernel_start"),
+        host=constant("host_newer") ** (min(gpu.pcie_gen or 4, 5) - 4),
         units=gpu.multiprocessors or 1,
         pcie=constant("pcie_share") * _PCIE.get(gpu.pcie_gen or 4, 31) * 1e9,
     )

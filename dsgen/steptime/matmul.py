@@ -29,7 +29,8 @@ def product(machine: Machine, m: float, n: float, k: float, width: float, rate: 
     if share < machine.small_tile:
         share = max(share, machine.small_tile * _filled(machine, m, n, k, _TILE // 2))
     math = 2 * m * n * k / (rate * share)
-    return max(math, width * k * (m + n) / machine.memory) + width * m * n / machine.memory
+    seconds = max(math, width * k * (m + n) / machine.memory) + width * m * n / machine.memory
+    return max(seconds, machine.kernel_start)
 
 
 def _filled(machine: Machine, m: float, n: float, k: float, tile: int) -> float:

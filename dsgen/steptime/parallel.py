@@ -15,7 +15,8 @@ def per_layer(setting: Setting, block: BlockCost, *, moe: bool) -> tuple[float, 
 
     - Tensor parallelism: an all-reduce of c T h after attention and after the MLP, each way (Megatron-LM, arXiv
       1909.08053); with the sequence split, an all-gather and a reduce-scatter, as many bytes (arXiv 2205.05198).
-      Nothing runs beside them forwards; backwards those of the input's gradient run beside the weight's gradient.
+      Nothing runs beside them forwards, unless products are cut into pieces for that; backwards Megatron's run beside
+      the weight's gradient.
     - Context parallelism: keys and values, c T 2 k, pass from rank to rank c - 1 times beside the core; backwards with
       their gradients.
     - Ulysses: all-to-alls of queries, keys, values and of the output, c T (2 q + 2 k), each way (arXiv 2309.14509).
@@ -25,9 +26,13 @@ def per_layer(setting: Setting, block: BlockCost, *, moe: bool) -> tuple[float, 
     forward = backward = 0.0
     if plan.tensor_parallel > 1:
         one = links.reduce(c * setting.tokens * arch.hidden, plan.tensor_parallel)
-        forward += 2 * one
-        weights = (block.attention.backward + block.mlp.backward) / 2
-        backward += exposed(2 * one, weights) if setting.megatron else 2 * one
+        work = block.attention + block.mlp
+        if setting.training.code.hides_tensor_parallel:
+            forward += exposed(2 * one, work.forward)
+            backward += exposed(2 * one, work.backward)
+        else:
+            forward += 2 * one
+            backward += exposed(2 * one, work.backward / 2) if setting.megatron else 2 * one
     query, value = widths(setting)
     kept = setting.arch.kv_heads / setting.arch.heads
     if plan.context_parallel > 1:

@@ -61,6 +61,7 @@ def passes_of(setting: Setting) -> Passes:
             host += constant("host_unit_fsdp") * (len(setting.shapes.blocks) + 1) * (3 if again else 2)
     if setting.training.compile:
         host *= constant("host_compiled")
+    host *= setting.machine.host
     return Passes(
         forward=forward + head.forward + out,
         backward=backward + head.backward + into,

@@ -22,11 +22,11 @@ class Bytes(NamedTuple):
 
 
 def cost(setting: Setting, bytes_: Bytes, tokens: float) -> Cost:
-    """Bytes per token over the memory's rate."""
-    rate = setting.machine.memory
+    """Bytes per token over the memory's rate, and no kernel takes less than kernel_start."""
+    rate, start = setting.machine.memory, setting.machine.kernel_start
     return Cost(
-        bytes_.forward * tokens / rate,
-        bytes_.backward * tokens / rate,
+        max(bytes_.forward * tokens / rate, bytes_.forward_kernels * start),
+        max(bytes_.backward * tokens / rate, bytes_.backward_kernels * start),
         bytes_.forward_kernels,
         bytes_.backward_kernels,
     )
