@@ -1,7 +1,7 @@
 """What can be done about findings, and that it does what it says."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dsgen.documents.edits import apply
@@ -9,6 +9,8 @@ from dsgen.lint.target import make_target
 from dsgen.lsp.actions import FIX_ALL, Action, actions, differences
 from dsgen.lsp.analysis import Analysis, analyse
 from dsgen.lsp.text import Text
+
+CALM = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 DEEPSPEED = make_target("0.19.8", "deepspeed")
 CODE = """\
@@ -92,6 +94,7 @@ def test_no_comment_where_it_would_do_harm() -> None:
 LINES = st.text(st.sampled_from("ab\n\r\U0001f600"), max_size=30)
 
 
+@CALM
 @given(before=LINES, after=LINES)
 def test_edits_make_one_text_of_another(before: str, after: str) -> None:
     assert apply(before, list(differences(before, after))) == after

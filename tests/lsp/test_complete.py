@@ -46,7 +46,9 @@ def sections(schema: sch.Schema, target: LintTarget, path: tuple[str, ...] = ())
     yield path
     for key, inner in schema.get("properties", {}).items():
         words = sch.keywords(inner, target.deepspeed)
-        is_right = sch.exists(inner, target.deepspeed) and not inner.get("deprecated")
+        is_right = (
+            sch.exists(inner, target.deepspeed) and not inner.get("deprecated") and "dead" not in sch.facts(words)
+        )
         if words.get("properties") and is_right:
             yield from sections(words, target, (*path, key))
 

@@ -1,11 +1,13 @@
 """Offsets in code points and positions in code units: there and back."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dsgen.documents.document import Range
 from dsgen.lsp.positions import Encoding, Positions
+
+CALM = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 CODECS: dict[Encoding, tuple[str, int]] = {
     "utf-8": ("utf-8", 1),
@@ -17,6 +19,7 @@ TEXTS = st.text(st.sampled_from("aé€\U0001f600\ud800\udc00\ufeff\0\x0b\x0c\x8
 
 
 @pytest.mark.parametrize("encoding", CODECS)
+@CALM
 @given(text=TEXTS)
 def test_every_place_is_found_again(encoding: Encoding, text: str) -> None:
     codec, size = CODECS[encoding]
@@ -49,6 +52,7 @@ def test_what_is_no_place_is_the_nearest_before(encoding: Encoding, position: tu
     assert Positions("\U0001f600a\r\nb", encoding).offset(position) == offset
 
 
+@CALM
 @given(text=TEXTS, place=st.tuples(*[st.integers(1, 40)] * 4))
 def test_a_finding_beyond_the_text_is_shown_within(text: str, place: tuple[int, int, int, int]) -> None:
     start, end = Positions(text).stretch(Range(*place))

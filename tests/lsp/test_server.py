@@ -283,45 +283,33 @@ def test_hostile_documents(sessions: Sessions, tmp_path: Path) -> None:
     sessions.run(project(tmp_path), session)
 
 
-def test_what_is_no_message_is_survived(tmp_path: Path) -> None:
-    async def session() -> None:
-        async with editor(tmp_path) as one:
-            process = one.client._server
-            assert process is not None
-            assert process.stdin is not None
-            for body in (
-                b"{",
-                b"[]",
-                b"null",
-                b'{"method": 1}',
-                b"\xff",
-                b"[" * 100_000,
-                b'{"jsonrpc": "2.0", "id": 1}',
-            ):
-                process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-            broken = b'{"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": 7}}'
-            process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(broken) + broken)
-            assert await one.hover("ds.json", 0, 0) is None
-            assert one.dialogs == []
-
-    asyncio.run(session())
-
-
-def test_an_editor_that_leaves_without_a_word(tmp_path: Path) -> None:
-    async def leaves_by(how: str) -> int:
+def test_what_is_no_message_is_survived_and_hanging_up_ends_it(tmp_path: Path) -> None:
+    async def session() -> int:
         one = Editor(tmp_path)
         await one.start(CAPABILITIES)
         process = one.client._server
         assert process is not None
         assert process.stdin is not None
-        if how == "exit":
-            one.client.exit(None)
-        else:
-            process.stdin.close()
+        for body in (b"{", b"[]", b"null", b'{"method": 1}', b"\xff", b"[" * 100_000, b'{"jsonrpc": "2.0", "id": 1}'):
+            process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        broken = b'{"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": 7}}'
+        process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(broken) + broken)
+        assert await one.hover("ds.json", 0, 0) is None
+        assert one.dialogs == []
+        process.stdin.close()
         return await one.ended()
 
-    assert asyncio.run(leaves_by("exit")) == 1
-    assert asyncio.run(leaves_by("hanging up")) == 1
+    assert asyncio.run(session()) == 1
+
+
+def test_an_editor_that_leaves_without_a_word(tmp_path: Path) -> None:
+    async def session() -> int:
+        one = Editor(tmp_path)
+        await one.start(CAPABILITIES)
+        one.client.exit(None)
+        return await one.ended()
+
+    assert asyncio.run(session()) == 1
 
 
 def test_over_tcp(tmp_path: Path) -> None:
