@@ -106,7 +106,7 @@ def _shorter(sequence_length: int) -> Kind:
         length = sequence_length
         while length > LEAST_SEQUENCE:
             length //= 2
-            training = replace(spec.training, sequence_length=length)
+            training = replace(spec.training, sequence_length=length, longest=False)
             yield f"training.sequence_length {length}", replace(spec, training=training)
 
     return changes

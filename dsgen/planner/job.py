@@ -7,6 +7,7 @@ from dsgen.hardware import Hardware, hardware_of
 from dsgen.plan import Wishes
 from dsgen.planner.changes import helpful_changes
 from dsgen.planner.decide import decide, feasible
+from dsgen.planner.longest import longest
 from dsgen.planner.refusal import IllegalPlanError, NothingFitsError, WishError
 from dsgen.planner.values import Decision
 from dsgen.planner.wishes import wishes_of
@@ -46,10 +47,19 @@ def inputs_of(spec: Spec) -> Inputs:
     shapes = shapes_of(spec)
     hardware = hardware_of(spec)
     target = target_of(spec)
-    length, note = sequence_length_of(spec.training, shapes.architecture, spec.place("training", "sequence_length"))
+    wishes = wishes_of(spec)
+    note: str | None
+    if spec.training.longest:
+        length, note = longest(
+            spec.training,
+            shapes.architecture,
+            lambda tokens: feasible(wishes, shapes, hardware, spec.training, tokens, target),
+        )
+    else:
+        length, note = sequence_length_of(spec.training, shapes.architecture, spec.place("training", "sequence_length"))
     return Inputs(
         spec=spec,
-        wishes=wishes_of(spec),
+        wishes=wishes,
         shapes=shapes,
         hardware=hardware,
         target=target,

@@ -17,6 +17,7 @@ reduced once a step, or, kept sharded in between, after every micro-batch.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from dsgen.legality import rows_fsdp2
 from dsgen.plan import Checkpointing, Device, Wishes, ZeroPP
@@ -74,14 +75,16 @@ def rungs(
     (dsgen/memory/temporaries.py), and which adds up in fp32 what stage 0 can't.
     """
     checkpointing = CHECKPOINTING if wishes.checkpointing is None else (wishes.checkpointing,)
-    for split in ranks:
-        for optimizer, parameters in _offloads(wishes, rows_fsdp2.OFFLOADS if format == "fsdp2" else OFFLOAD):
+    offloads = _offloads(wishes, rows_fsdp2.OFFLOADS if format == "fsdp2" else OFFLOAD)
+    # Among plans that split ranks, offload is more trouble than splitting over more of them.
+    for flight in (ranks[:1], ranks[1:]):
+        for (optimizer, parameters), split in product(offloads, flight):
             climbed = rows_fsdp2.STAGES if format == "fsdp2" else _stages(optimizer, parameters, world_size)
-            for kind in checkpointing:
-                for stage in climbed if wishes.zero_stage is None else (wishes.zero_stage,):
-                    for zeropp in _zeropp(wishes, stage, format, None if split.model > 1 else node):
-                        for each in _reductions(wishes, format):
-                            yield Rung(stage, kind, optimizer, parameters, split, zeropp, each)
+            stages = climbed if wishes.zero_stage is None else (wishes.zero_stage,)
+            for kind, stage in product(checkpointing, stages):
+                for zeropp in _zeropp(wishes, stage, format, None if split.model > 1 else node):
+                    for each in _reductions(wishes, format):
+                        yield Rung(stage, kind, optimizer, parameters, split, zeropp, each)
 
 
 def _zeropp(wishes: Wishes, stage: int, format: Format, node: int | None) -> Iterator[ZeroPP]:

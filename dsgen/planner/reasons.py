@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dsgen.memory.ledger import Overflow, Part
 from dsgen.plan import Plan, Wishes
 from dsgen.planner.choose import Choice
+from dsgen.planner.ranks import splits_more
 from dsgen.planner.refusal import plan_name, slower_words
 from dsgen.planner.values import Candidate, Rejected
 from dsgen.target import Format
@@ -124,7 +125,7 @@ def _part(overflow: Overflow) -> Part | str:
 def _ranks(chosen: Candidate, wishes: Wishes, refused: list[Candidate]) -> list[str]:
     """How ranks are split, where they are."""
     plan, found = chosen.plan, []
-    why = f" Without it {plan_name(refused[-1].plan)} overflows." if refused else ""
+    why = _without_split(refused)
     if plan.tensor_parallel > 1:
         found.append(
             f"Tensor parallel {plan.tensor_parallel}: "
@@ -149,6 +150,17 @@ def _ranks(chosen: Candidate, wishes: Wishes, refused: list[Candidate]) -> list[
             + _wished(wishes.zeropp, "a second copy of the weights in each node spares the backward pass the network.")
         )
     return found
+
+
+def _without_split(refused: list[Candidate]) -> str:
+    """What comes closest among the plans that split nothing but the data."""
+    plain = [each for each in refused if not splits_more(each.plan) and each.fit.overflows]
+    if not plain:
+        return ""
+    closest = min(plain, key=lambda each: each.fit.overflows[0].needed / max(each.fit.overflows[0].available, 1))
+    overflow = closest.fit.overflows[0]
+    by = f"{format_bytes(overflow.by)}, most of it {_part(overflow)}"
+    return f" Without it {plan_name(closest.plan)} is over by {by}."
 
 
 def _wished(wish: object, otherwise: str) -> str:
