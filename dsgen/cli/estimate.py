@@ -2,9 +2,10 @@
 
 import argparse
 import sys
+from dataclasses import replace
 
 from dsgen.cli.streams import console
-from dsgen.errors import InputError, Place, RefusedError
+from dsgen.errors import InputError, Place, ProblemsError, RefusedError
 from dsgen.estimate.document import read_named
 from dsgen.estimate.estimate import estimate, refused
 from dsgen.planner.refusal import overflow_words
@@ -33,6 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of this command."""
     parser.add_argument("config", metavar="CONFIG", help="a DeepSpeed config, or a spec.yaml; - is standard input")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="form of the output")
+    parser.add_argument(
+        "--simulate",
+        action="store_true",
+        help="also run the real training code on tensors without contents, on this CPU (needs dsgen[smoke])",
+    )
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=_positive, default=300, help="limit of a simulation (default: 300)"
+    )
     group = parser.add_argument_group("what the config runs on, and what it cannot say")
     group.add_argument("--spec", metavar="SPEC", help="a spec.yaml that says all of these; flags say otherwise")
     for flag, metavar, help in _FLAGS:
@@ -74,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     view = PlanView(
         inputs=found.inputs, shown=found.candidate, reasons=(), alternatives=(), rejected=(), notes=found.notes
     )
-    _show(view, args.format)
+    _show_simulated(view, args)
     if (problem := refused(found)) is not None:
         raise problem
     if not found.candidate.fit.fits:
@@ -98,8 +107,33 @@ def _of_spec(args: argparse.Namespace) -> int:
     except NothingFitsError as refusal:
         _show(view_of_refusal(inputs, refusal), args.format)
         raise
-    _show(view_of(job), args.format)
+    _show_simulated(view_of(job), args)
     return 0
+
+
+def _show_simulated(view: PlanView, args: argparse.Namespace) -> None:
+    """The account, with a simulation beside it where one is asked for; without, and then the error, if that fails."""
+    if not args.simulate:
+        _show(view, args.format)
+        return
+    from dsgen.simulate.run import simulate
+
+    inputs, plan = view.inputs, view.shown.plan
+    sys.stderr.write("simulating\n")
+    try:
+        simulation = simulate(
+            plan,
+            inputs.shapes,
+            inputs.training,
+            inputs.sequence_length,
+            inputs.hardware,
+            inputs.target,
+            timeout=args.timeout,
+        )
+    except ProblemsError:
+        _show(view, args.format)
+        raise
+    _show(replace(view, simulation=simulation), args.format)
 
 
 def _show(view: PlanView, form: str) -> None:

@@ -8,6 +8,7 @@ from dsgen.memory.ledger import PARTS, DeviceAccount, Ledger, Moment, Part, Stat
 from dsgen.plan import Plan
 from dsgen.planner.values import Candidate
 from dsgen.report.plan_view import BASIS, PlanView
+from dsgen.report.simulation import simulation_fields
 from dsgen.steptime.values import TIME_PARTS, StepTime
 
 VERSION = 1
@@ -19,8 +20,11 @@ def plan_json(view: PlanView) -> str:
 
 
 def plan_object(view: PlanView) -> dict[str, Any]:
-    """The object before it becomes text."""
+    """The object before it becomes text; ``simulation`` is in it only where one was asked for."""
     hardware = view.inputs.hardware
+    simulated = {}
+    if view.simulation is not None:
+        simulated["simulation"] = simulation_fields(view.simulation, view.shown.ledger.device)
     return {
         "version": VERSION,
         "fits": view.shown.fit.fits,
@@ -31,6 +35,7 @@ def plan_object(view: PlanView) -> dict[str, Any]:
         "plan": plan_fields(view.shown.plan),
         "ledger": ledger_fields(view.shown.ledger),
         "basis": BASIS,
+        **simulated,
         "step_time": time_fields(view.shown.time),
         "tokens_per_second_per_gpu": view.shown.speed,
         "reasons": list(view.reasons),

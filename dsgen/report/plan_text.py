@@ -9,6 +9,7 @@ from dsgen.planner.values import Candidate
 from dsgen.report.plan_time import time_lines
 from dsgen.report.plan_view import BASIS, PlanView
 from dsgen.report.refused import refused_lines
+from dsgen.report.simulation import simulation_lines
 from dsgen.units import GB, GIB, format_bytes, format_count
 
 if TYPE_CHECKING:  # rich is imported by whoever makes the console
@@ -27,6 +28,10 @@ def print_plan(view: PlanView, console: "Console") -> None:
     console.print(_ledger_table(view.shown.ledger))
     for line in _account_lines(view):
         _line(console, f"  {line}")
+    if view.simulation is not None:
+        _heading(console, "The same, simulated: tensors alone")
+        for line in simulation_lines(view.simulation, view.shown.ledger.device):
+            _line(console, f"  {line}")
     _heading(console, "Time of a step")
     for line in time_lines(view.shown.time):
         _line(console, f"  {line}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from dsgen.planner.job import Inputs, Job
 from dsgen.planner.refusal import NothingFitsError
 from dsgen.planner.values import Candidate, Rejected
+from dsgen.simulate.values import Simulation
 
 # Said until the planner consults measured runs.
 BASIS = "formulas alone: no measured run of this kind has been consulted"
@@ -21,6 +22,8 @@ class PlanView:
     alternatives: tuple[Candidate, ...]
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
+    simulation: Simulation | None = None
+    """Of the plan that is shown, where it was asked for."""
 
 
 def view_of(job: Job) -> PlanView:

@@ -1,0 +1,84 @@
+"""Kernels that a CPU lacks, as what they keep for the backward pass."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+class FusedNorm(torch.autograd.Function):
+    """RMSNorm in one kernel: keeps its input and one number a row (torch 2.8 and newer on a GPU, Liger, apex)."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight, x.new_empty(x.shape[:-1], dtype=torch.float32))
+        return torch.empty_like(x)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Tensor) -> tuple[Tensor, Tensor | None]:
+        x, weight, _rstd = ctx.saved_tensors
+        return torch.empty_like(x), None if weight is None else torch.empty_like(weight)
+
+
+def fused_norm(x: Tensor, shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """In the place of torch.nn.functional.rms_norm."""
+    del shape, eps
+    apply: Any = FusedNorm.apply
+    result: Tensor = apply(x, weight)
+    return result
+
+
+def transformers_norm(x: Tensor, shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """As LlamaRMSNorm writes it (transformers/models/llama/modeling_llama.py)."""
+    del shape
+    kind = x.dtype
+    x = x.to(torch.float32)
+    variance = x.pow(2).mean(-1, keepdim=True)
+    x = x * torch.rsqrt(variance + (eps or 0.0))
+    return x.to(kind) if weight is None else weight * x.to(kind)
+
+
+class FusedLinearLoss(torch.autograd.Function):
+    """Output head and cross-entropy by chunks, gradients made in the forward pass (Liger-Kernel,
+    ops/fused_linear_cross_entropy.py)."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+        tokens, hidden = x.shape
+        chunks = -(-weight.shape[0] // hidden)
+        rows = -(-tokens // chunks)
+        grad_x, grad_weight = torch.zeros_like(x), torch.zeros_like(weight)
+        losses = x.new_zeros(tokens, dtype=torch.float32)
+        for start in range(0, tokens, rows):
+            part = x[start : start + rows]
+            logits = part @ weight.t()  # becomes its own gradient in place
+            grad_x[start : start + rows] = logits @ weight
+            torch.addmm(grad_weight, logits.t(), part, out=grad_weight)
+        ctx.save_for_backward(grad_x, grad_weight)
+        return losses.sum()
+
+    @staticmethod
+    def backward(ctx: Any, *_: Tensor) -> tuple[Tensor, Tensor]:
+        grad_x, grad_weight = ctx.saved_tensors
+        return grad_x, grad_weight
+
+
+def full_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """As the generated train.py takes it."""
+    flat = logits.float().flatten(0, -2)
+    return functional.cross_entropy(flat, targets.flatten(), reduction="sum")
+
+
+def narrow_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """Taken of the logits as they come."""
+    return functional.cross_entropy(logits.flatten(0, -2), targets.flatten(), reduction="sum")
+
+
+def fused_linear_loss(model: Any, x: Tensor, labels: Tensor) -> Tensor:
+    """Without whole logits; inside the model, where its head is gathered."""
+    del labels
+    head = model.lm_head if hasattr(model, "lm_head") else model.embed_tokens
+    apply: Any = FusedLinearLoss.apply
+    result: Tensor = apply(x.flatten(0, -2), head.weight)
+    return result

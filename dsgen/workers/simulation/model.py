@@ -1,0 +1,44 @@
+"""The generated decoder at its real sizes, with as many layers as asked."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import torch
+
+from dsgen.workers.modules import load_file
+from dsgen.workers.simulation import kernels
+
+_NORMS = {"fused": kernels.fused_norm, "transformers": kernels.transformers_norm}
+LOSSES = {"full": kernels.full_loss, "narrow": kernels.narrow_loss}
+TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def decoder(request: Mapping[str, Any], layers: int) -> Any:
+    """Made on tensors without contents, uncounted: no framework keeps the unsharded weights."""
+    file = load_file(request["model"])
+    if hasattr(file, "LORA_DROPOUT"):
+        file.LORA_DROPOUT = 0.0
+    sizes = replace(file.Config(), num_hidden_layers=layers)
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(TYPES[request["stored"]])
+    try:
+        model = file.Decoder(sizes)
+    finally:
+        torch.set_default_dtype(default)
+    if request["loss"] == "fused_linear":
+        model.loss = partial(kernels.fused_linear_loss, model)
+    return model.train()
+
+
+@contextmanager
+def kernels_of(request: Mapping[str, Any]) -> Iterator[None]:
+    """The norm that the training would use, in the place of the one that a CPU has."""
+    with ExitStack() as stack:
+        norm = _NORMS.get(request["norm"])
+        if norm is not None:
+            stack.enter_context(patch.object(torch.nn.functional, "rms_norm", norm))
+        yield
