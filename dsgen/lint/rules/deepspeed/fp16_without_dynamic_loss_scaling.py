@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 from dsgen.lint.config_file import ConfigFile
-from dsgen.lint.effective import is_on
+from dsgen.lint.effective import is_on, optimizer_type
 from dsgen.lint.mark import Mark, error, replace, warning
 from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
@@ -40,6 +40,7 @@ def fp16_without_dynamic_loss_scaling(file: ConfigFile, target: LintTarget) -> I
     scale = file.get("fp16", "loss_scale", default=0)
     if (
         is_on(file, "fp16", target) is False
+        or optimizer_type(file) in ("lamb", "onebitlamb")  # a rule of its own: there it raises
         or isinstance(scale, bool)
         or not isinstance(scale, int | float)
         or scale <= 0

@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 from dsgen.lint.config_file import ConfigFile
-from dsgen.lint.effective import stage
+from dsgen.lint.effective import is_on, offload_device, stage
 from dsgen.lint.mark import Mark, error, insert
 from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
@@ -50,3 +50,15 @@ def gradient_norm_switched_off_where_it_is_needed(file: ConfigFile, target: Lint
         absent = not file.has("gradient_clipping")
         fix = insert("switch clipping off", ("gradient_clipping",), 0, safe=False) if absent else None
         yield error(path, message, help='write "gradient_clipping": 0, or compute the norm', on="key", fix=fix)
+    elif in_force == 1 and _has_bf16_optimizer(file, target):
+        message = "stage 1 in bf16 with sums in fp32 needs the norm that compute_grad_norm false leaves out"
+        related = ((("data_types", "grad_accum_dtype"), "sums in fp32"),)
+        yield error(path, f"{message}: DeepSpeed raises", help="compute the norm", on="key", related=related)
+
+
+def _has_bf16_optimizer(file: ConfigFile, target: LintTarget) -> bool:
+    """deepspeed/runtime/engine.py:_do_optimizer_sanity_check."""
+    in_fp32 = file.get("data_types", "grad_accum_dtype") in ("fp32", "float32", "float", "torch.float32")
+    return (
+        in_fp32 and is_on(file, "bf16", target) is True and offload_device(file, "offload_optimizer") in (None, "none")
+    )

@@ -15,6 +15,7 @@ _OWN_RULES = {
     ("cpu_offload_param",),
     ("zenflow",),
     ("compute_grad_norm",),
+    ("elastic_checkpoint",),
     ("offload_optimizer", "ratio"),
 }
 

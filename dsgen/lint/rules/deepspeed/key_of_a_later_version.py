@@ -12,11 +12,13 @@ def key_of_a_later_version(file: ConfigFile, target: LintTarget) -> Iterator[Mar
     """A key that came with a later DeepSpeed than the stated one, which refuses or ignores it.
 
     ```json bad --deepspeed 0.17.0
-    {"train_batch_size": 8, "zero_optimization": {"stage": 2, "zenflow": {"topk_ratio": 0.1}}}
+    {"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"},
+     "zenflow": {"topk_ratio": 0.1}}}
     ```
 
     ```json good --deepspeed 0.17.5
-    {"train_batch_size": 8, "zero_optimization": {"stage": 2, "zenflow": {"topk_ratio": 0.1}}}
+    {"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"},
+     "zenflow": {"topk_ratio": 0.1}}}
     ```
     """
     yield from slips(file, target, "key-of-a-later-version")

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from dsgen.lint import schema as sch
 from dsgen.lint.config_file import ConfigFile
-from dsgen.lint.effective import stage
+from dsgen.lint.effective import offload_device, optimizer_type, stage
 from dsgen.lint.mark import Mark, error
 from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
@@ -19,7 +19,8 @@ def sixteen_bit_states_without_what_they_need(file: ConfigFile, target: LintTarg
     """Master weights or optimizer states in 16 bits where DeepSpeed does not support them.
 
     fp16_master_weights_and_grads and bf16_master_weights_and_grads need ZeRO stage 1, 2 or 3 (fp16 exactly stage 2
-    before 0.18.3); bf16_optimizer_states needs bf16_master_weights_and_grads as well.
+    before 0.18.3); bf16_optimizer_states needs bf16_master_weights_and_grads as well. Without
+    it, 16-bit master weights need the optimizer on the CPU.
 
     ```json bad --deepspeed 0.19.8
     {"train_batch_size": 8, "bf16": {"enabled": true, "bf16_master_weights_and_grads": true}}
@@ -46,6 +47,24 @@ def sixteen_bit_states_without_what_they_need(file: ConfigFile, target: LintTarg
         elif key == "bf16_optimizer_states" and file.get("bf16", "bf16_master_weights_and_grads") is not True:
             message = f"{key} needs bf16_master_weights_and_grads: {target.library} raises"
             yield error((section, key), message, help='write "bf16_master_weights_and_grads": true', on="key")
+        elif key.endswith("_master_weights_and_grads") and _steps_elsewhere(file, section):
+            yield error(
+                (section, key),
+                f"{key} needs the optimizer on the CPU (DeepSpeedCPUAdam){_or_states(section)}: the engine asserts",
+                help='write "offload_optimizer": {"device": "cpu"} in zero_optimization',
+                on="key",
+            )
+
+
+def _steps_elsewhere(file: ConfigFile, section: str) -> bool:
+    """Whether the config's own Adam steps on the GPU, in fp32 states."""
+    in_16_bit = section == "bf16" and file.get("bf16", "bf16_optimizer_states") is True
+    on_gpu = offload_device(file, "offload_optimizer") in (None, "none")
+    return on_gpu and not in_16_bit and optimizer_type(file) in ("adam", "adamw")
+
+
+def _or_states(section: str) -> str:
+    return ", or bf16_optimizer_states" if section == "bf16" else ""
 
 
 def _exists(section: str, key: str, target: LintTarget) -> bool:
