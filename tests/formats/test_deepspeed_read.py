@@ -15,7 +15,7 @@ from dsgen.documents.hjson_text import read_hjson
 from dsgen.documents.source import decode
 from dsgen.errors import InputError
 from dsgen.formats.deepspeed.read import read
-from dsgen.plan import Buckets, Checkpointing, Plan, Swap, Wishes, obeyed
+from dsgen.plan import Buckets, Checkpointing, Plan, Swap, Wishes, ZeroPP, obeyed
 from dsgen.reading import Reading
 from dsgen.spec.values import Optimizer, Scheduler, Training
 from dsgen.target import Loader, Target
@@ -92,6 +92,15 @@ def test_what_is_written_reads_back_as_the_same_plan(fields: dict[str, Any]) -> 
     # Written once more, nothing has changed: what acts at the stage has all come back.
     again = {name: getattr(found, name) for name in (*fields, "zeropp")}
     assert plans.config(**again) == config
+
+
+def test_split_models_and_second_copies_read_back() -> None:
+    split = plans.config(loaded_by="transformers", zero_stage=1, tensor_parallel=2)
+    assert wishes(split, loaded_by="transformers").tensor_parallel == 2
+    copies = ZeroPP(quantized_weights=True, secondary_partition=8)
+    nodes = {"world_size": 16, "gpus_per_node": 8, "zero_stage": 3, "zeropp": copies}
+    found = wishes(plans.config(on=plans.hardware(nodes=2), **nodes))
+    assert found.zeropp == copies
 
 
 def test_the_training_reads_back() -> None:
@@ -291,7 +300,7 @@ def _has(tree: Any, path: tuple[str, ...]) -> bool:
     return True
 
 
-# Said by what stands beside them, or said twice: off, the same as nothing; Adam's mode makes its name; a warm-up from 0.
+# Said by what stands beside them, or said twice; off, the same as nothing; a warm-up from 0.
 _SILENT = {
     "pin_memory",
     "nvme_path",

@@ -17,6 +17,7 @@ from dsgen.reading import LeftOut
 _CONFIGS = ("TrainingArguments", "SFTConfig", "DPOConfig", "GRPOConfig", "ORPOConfig", "KTOConfig", "RewardConfig")
 _PLAIN = ("TrainingArguments", "Seq2SeqTrainingArguments")
 _LORA = {"r": "lora_r", "lora_alpha": "lora_alpha", "lora_dropout": "lora_dropout", "target_modules": "target_modules"}
+_PARALLEL = {name: name for name in ("sp_size", "tp_size", "cp_size")}
 _MODELS = ("from_pretrained",)
 
 
@@ -53,6 +54,8 @@ def read_code(text: str, file: str) -> FromCode:
             _keywords(call, _LORA, constants, arguments, lines, unknown)
             arguments.setdefault("use_peft", True)
             lines.setdefault("use_peft", call.lineno)
+        elif name == "ParallelismConfig":
+            _keywords(call, _PARALLEL, constants, arguments, lines, unknown)
         elif name == "BitsAndBytesConfig":
             _keywords(call, {"load_in_4bit": "load_in_4bit"}, constants, arguments, lines, unknown)
         elif name in _MODELS and _is_of_a_model(call):

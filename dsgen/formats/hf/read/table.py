@@ -18,6 +18,13 @@ COUNTS: Mapping[str, SpecPath] = {
     "gradient_accumulation_steps": ("want", "accumulation"),
     "lora_rank": ("training", "method", "rank"),
     "lora_r": ("training", "method", "rank"),
+    # Of accelerate's ParallelismConfig, ms-swift and axolotl.
+    "sp_size": ("want", "ulysses"),
+    "sequence_parallel_size": ("want", "ulysses"),
+    "tp_size": ("want", "tensor_parallel"),
+    "tensor_parallel_size": ("want", "tensor_parallel"),
+    "cp_size": ("want", "context_parallel"),
+    "context_parallel_size": ("want", "context_parallel"),
     **dict.fromkeys(LENGTH, ("training", "sequence_length")),
 }
 NUMBERS: Mapping[str, SpecPath] = {
