@@ -9,11 +9,11 @@ from dsgen.lint import schema as sch
 from dsgen.lint.coerce import REFUSED, by_pydantic, is_of
 from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.names import is_comment
-from dsgen.lint.schema_values import check_value
+from dsgen.lint.schema_values import check_value, goes_by_truth
 from dsgen.lint.target import LintTarget
 
 Keys = tuple[str, ...]
-Origin = Literal["given", "default", "loader"]
+Origin = Literal["given", "default", "loader", "derived"]
 Fate = Literal["acts", "ignored", "refused"]
 
 # Neither read nor built from defaults where they are not given.
@@ -31,7 +31,7 @@ class Value:
     value: Any
     """What is in force; of an ignored or refused key what stands in the file."""
     origin: Origin = "given"
-    """loader: whoever loads the file writes a value over "auto"."""
+    """loader: whoever loads the file writes a value over "auto"; derived: it follows from other keys."""
     fate: Fate = "acts"
     why: str | None = None
     """Why it does not act, or how another value came to be in force than the one written."""
@@ -128,7 +128,8 @@ def _read(written: Value, words: Mapping[str, Any], section: _Section) -> Value:
         return replace(written, fate="refused", why=removed)
     if value == "auto" and not sch.takes_any_text(words) and "auto" not in words.get("enum", ()):
         return _auto(written, words, section)
-    if not is_of(value, sch.types(words)) and not target.since(sch.facts(words).get("truthy", versions.ALWAYS)):
+    pydantic = sch.is_pydantic(section.schema, target.deepspeed)
+    if not is_of(value, sch.types(words)) and goes_by_truth(words, pydantic, target):
         return replace(written, value=bool(value), why=f"any text and number but 0 is true: {value!r}")
     _, mark = check_value(value, words, section.schema, written.path, target)
     if mark and mark.severity == "error":

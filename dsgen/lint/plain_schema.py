@@ -14,8 +14,11 @@ from dsgen.lint.versions import Version, show
 
 _KEPT = (
     *("title", "description", "type", "enum", "default", "deprecated", "required"),
-    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength"),
 )
+
+_FALSE: list[Any] = [False, None, 0, "", [], {}]
+"""What counts for off where code asks ``if value:``."""
 
 
 def plain_schema(version: Version) -> dict[str, Any]:
@@ -33,6 +36,8 @@ def plain_schema(version: Version) -> dict[str, Any]:
 def _plain(schema: sch.Schema, version: Version) -> dict[str, Any]:
     words = sch.keywords(schema, version)
     plain = {name: words[name] for name in _KEPT if name in words}
+    if "ignore_case" in sch.facts(words):
+        plain = {"pattern": _any_case(plain.pop("enum")), **plain}
     if "items" in words:
         plain["items"] = _plain(words["items"], version)
     if "properties" in words:
@@ -44,14 +49,34 @@ def _members(words: Mapping[str, Any], version: Version) -> dict[str, Any]:
     known = {key: inner for key, inner in words["properties"].items() if sch.exists(inner, version)}
     members: dict[str, Any] = {
         "properties": {key: _or_auto(inner, version) for key, inner in known.items()},
-        "additionalProperties": bool(words.get("additionalProperties", False)),
+        "additionalProperties": _others(words.get("additionalProperties", False), version),
     }
     if not sch.refuses_unknown(words, version):
         members["patternProperties"] = {COMMENT: True}
-    variants = sch.facts(words).get("variants")
-    if variants:
-        members["allOf"] = list(_cases(variants, version))
+    needs, variants = sch.facts(words).get("needs", {}), sch.facts(words).get("variants")
+    rules = [_needed(switch, keys) for switch, keys in needs.items()]
+    rules += _cases(variants, version) if variants else ()
+    if rules:
+        members["allOf"] = rules
     return members
+
+
+def _others(schema: Any, version: Version) -> Any:
+    return _plain(schema, version) if isinstance(schema, dict) else bool(schema)
+
+
+def _needed(switch: str, keys: list[str]) -> dict[str, Any]:
+    is_on = {"not": {"enum": _FALSE}}
+    return {"if": {"properties": {switch: is_on}, "required": [switch]}, "then": {"required": keys}}
+
+
+def _any_case(words: list[Any]) -> str:
+    """A pattern for these words; JSON Schema's regular expressions have no flag for upper and lower case."""
+    return f"^(?:{'|'.join(map(_letters, filter(None, words)))})$"
+
+
+def _letters(word: str) -> str:
+    return "".join(f"[{char.upper()}{char.lower()}]" if char.isalpha() else char for char in word)
 
 
 def _or_auto(schema: sch.Schema, version: Version) -> dict[str, Any]:
@@ -67,9 +92,7 @@ def _or_auto(schema: sch.Schema, version: Version) -> dict[str, Any]:
 
 def _cases(variants: Mapping[str, Any], version: Version) -> Iterator[dict[str, Any]]:
     for name, schema in variants["cases"].items():
-        # JSON Schema's regular expressions have no flag for upper and lower case.
-        letters = "".join(f"[{char.upper()}{char.lower()}]" if char.isalpha() else char for char in name)
-        named = {"type": "string", "pattern": f"^{letters}$"} if variants["ignore_case"] else {"const": name}
+        named = {"type": "string", "pattern": f"^{_letters(name)}$"} if variants["ignore_case"] else {"const": name}
         yield _case(variants, named, schema, version)
     others = variants["others"]
     if "params" in others:

@@ -19,6 +19,13 @@ Each key of ``schemas/deepspeed.schema.json`` is plain JSON Schema plus one ``x-
 ``converts``              first version that takes anything but the bare numbers of a fixed set
 ``reader``                of an object, by version: pydantic (converts "2" to 2, drops "auto") or plain look-ups
 ``variants``              of an object: which schema one key has, by the value of another
+``needs``                 of an object: keys that must stand there where a switch of it is on
+``checked``               "parser": plain code that raises at a wrong value while it reads the file; otherwise it raises
+                          where the value is used, if at all
+``any_integer``           a switch that takes whole numbers for true or false, and raises at the rest
+``ignore_case``           the words of ``enum`` count in upper and lower case alike
+``only``                  of an object: where it acts, if not wherever DeepSpeed trains
+``read_by``               the file of DeepSpeed that reads the key, if its parser does not
 """
 
 import json
@@ -130,12 +137,17 @@ def properties(schema: Schema, value: Mapping[str, Any]) -> dict[str, Schema]:
 def places_of_keys() -> dict[str, tuple[tuple[str, ...], ...]]:
     """Every key, and the sections in which it stands; for keys that were put in the wrong one."""
     found: dict[str, tuple[tuple[str, ...], ...]] = {}
-    for path in _paths(deepspeed_schema(), ()):
+    for path in _telling_paths(deepspeed_schema(), ()):
         found[path[-1]] = (*found.get(path[-1], ()), path[:-1])
     return found
 
 
-def _paths(schema: Schema, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _telling_paths(schema: Schema, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Paths of keys whose name tells their section: not those of sections that are gone, or for a special use.
+
+    Deep trees hold words that anyone uses for anything (``method``, ``num_workers``, ``version``).
+    """
     for key, inner in schema.get("properties", {}).items():
         yield (*path, key)
-        yield from _paths(inner, (*path, key))
+        if not facts(inner).keys() & {"only", "until"} and (not path or path[0] == "zero_optimization"):
+            yield from _telling_paths(inner, (*path, key))

@@ -4,6 +4,7 @@ import json
 import math
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from dsgen.lint import schema as sch
@@ -34,60 +35,106 @@ _BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
 Outcome = tuple[Kind | None, Mark | None]
 
 
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """One key with its value's place, and who meets a wrong value when."""
+
+    path: tuple[str | int, ...]
+    words: Mapping[str, Any]
+    target: LintTarget
+    pydantic: bool
+    asleep: str | None
+
+    @property
+    def name(self) -> str:
+        return ".".join(map(str, self.path))
+
+    @property
+    def late(self) -> str | None:
+        """Where a wrong value is met, if not in every training: what the parser checks or opens it always meets."""
+        known = sch.facts(self.words)
+        is_opened = "object" in sch.types(self.words) and "read_by" not in known
+        return None if self.pydantic or "checked" in known or is_opened else self.asleep or known.get("only")
+
+    def wrong(self, message: str, verb: str, help: str | None = None) -> Mark:
+        """It raises, now or where it is met."""
+        if self.late:
+            return warning(self.path, f"{message} {self.target.library} {verb} {self.late}", help=help)
+        return error(self.path, f"{message} {self.target.library} {verb}", help=help)
+
+
 def check_value(
-    value: Any, words: Mapping[str, Any], parent: sch.Schema, path: tuple[str | int, ...], target: LintTarget
+    value: Any,
+    words: Mapping[str, Any],
+    parent: sch.Schema,
+    path: tuple[str | int, ...],
+    target: LintTarget,
+    asleep: str | None = None,
 ) -> Outcome:
-    """The kind of mistake and its mark, or twice None."""
+    """The kind of mistake and its mark, or twice None.
+
+    ``asleep``: where a wrong value would be met, if that is not in every training.
+    """
     types = sch.types(words)
-    pydantic = sch.is_pydantic(parent, target.deepspeed)
+    key = _Key(path, words, target, sch.is_pydantic(parent, target.deepspeed), asleep)
     if not is_of(value, types):
-        return _wrong_type(value, words, pydantic, path, target)
+        return _wrong_type(value, key)
     if isinstance(value, float) and not math.isfinite(value):
         if "integer" in types and "number" not in types:
-            return _wrong_type(value, words, pydantic, path, target)
-        message = f"{'.'.join(map(str, path))} is {value}"
-        return "value-not-allowed", error(path, message, help="write a finite number")
-    return _range(value, value, words, path, target)
+            return _wrong_type(value, key)
+        return "value-not-allowed", error(path, f"{key.name} is {value}", help="write a finite number")
+    return _range(value, value, key)
 
 
-def _wrong_type(
-    value: Any, words: Mapping[str, Any], pydantic: bool, path: tuple[str | int, ...], target: LintTarget
-) -> Outcome:
-    types = sch.types(words)
-    name = ".".join(map(str, path))
+def _wrong_type(value: Any, key: _Key) -> Outcome:
+    types, target = sch.types(key.words), key.target
     wanted = " or ".join(_NOUNS[kind] for kind in types if kind != "null" or len(types) == 1)
-    found = f"{name} is {_shown(value)}, {_NOUNS[json_type(value)]}; {wanted} is wanted"
-    if path == ("zero_optimization",) and isinstance(value, bool):
+    found = f"{key.name} is {_shown(value)}, {_NOUNS[json_type(value)]}; {wanted} is wanted"
+    if key.path == ("zero_optimization",) and isinstance(value, bool):
         stage = "stage 1" if value else "no ZeRO"
-        return "wrong-type", warning(
-            path, f"{name}: {_shown(value)} is a form of old times, read as {stage}", help='write {"stage": 1}'
-        )
-    facts = sch.facts(words)
-    if not target.since(facts.get("truthy", versions.ALWAYS)):
+        message = f"{key.name}: {_shown(value)} is a form of old times, read as {stage}"
+        return "wrong-type", warning(key.path, message, help='write {"stage": 1}')
+    if goes_by_truth(key.words, key.pydantic, target):
         harm = value in _SAYS_NO and bool(value)
         taken = f"{found}; {target.library} takes {'any text' if isinstance(value, str) and value else 'it'}"
         message = f"{taken} for {_shown(bool(value))}"
-        return "wrong-type", (error if harm else warning)(path, message, help=_instead(value, types))
-    made = by_pydantic(value, types, target.since(_MODERN)) if pydantic else _by_plain_code(value, types)
-    if isinstance(value, bool) and target.since(facts.get("no_bool", versions.NEVER)):
-        made = REFUSED
-    if isinstance(value, str | float) and not target.since(facts.get("converts", versions.ALWAYS)):
-        made = REFUSED
+        return "wrong-type", (error if harm else warning)(key.path, message, help=_instead(value, types))
+    made = _made(value, key)
     if made is REFUSED:
-        return "wrong-type", error(path, f"{found}: {target.library} raises", help=_instead(value, types))
-    ranged = _range(made, value, words, path, target)
+        return "wrong-type", key.wrong(f"{found}:", "raises", _instead(value, types))
+    ranged = _range(made, value, key)
     if ranged[0]:
         return ranged
     if isinstance(value, float):
-        return "wrong-type", warning(path, f"{found}: {target.library} cuts it to {made}", help=f"write {made}")
+        message = f"{found}: {target.library} cuts it to {made}"
+        return "wrong-type", warning(key.path, message, help=f"write {made}")
     help = f"write {_shown(made)}"
     message = f"{found}; {target.library} reads it as {_shown(made)}"
-    return "wrong-type", info(path, message, help=help, fix=replace(help, path, made))
+    return "wrong-type", info(key.path, message, help=help, fix=replace(help, key.path, made))
 
 
-def _by_plain_code(value: Any, types: tuple[str, ...]) -> Any:
-    """Code that asks ``if value:`` takes 0 and 1 for false and true; other types fail where they are used."""
-    return bool(value) if "boolean" in types and value in (0, 1) else REFUSED
+def goes_by_truth(words: Mapping[str, Any], pydantic: bool, target: LintTarget) -> bool:
+    """Whether the code asks ``if value:`` of a switch, so that any text and number but 0 is true."""
+    facts = sch.facts(words)
+    if not target.since(facts.get("truthy", versions.ALWAYS)):
+        return True
+    return not pydantic and "checked" not in facts and "boolean" in sch.types(words)
+
+
+def _made(value: Any, key: _Key) -> Any:
+    """What DeepSpeed makes of a value of another type; REFUSED if it raises."""
+    facts, types, target = sch.facts(key.words), sch.types(key.words), key.target
+    if isinstance(value, bool) and target.since(facts.get("no_bool", versions.NEVER)):
+        return REFUSED
+    if isinstance(value, str | float) and not target.since(facts.get("converts", versions.ALWAYS)):
+        return REFUSED
+    if key.pydantic:
+        return by_pydantic(value, types, target.since(_MODERN))
+    if isinstance(value, bool) and ("integer" in types or "number" in types):
+        return int(value)  # True is 1 wherever Python calculates
+    if "boolean" in types and (value in (0, 1) or ("any_integer" in facts and isinstance(value, int))):
+        return bool(value)
+    return REFUSED
 
 
 def _instead(value: Any, types: tuple[str, ...]) -> str:
@@ -110,25 +157,35 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _range(
-    value: Any, written: Any, words: Mapping[str, Any], path: tuple[str | int, ...], target: LintTarget
-) -> Outcome:
-    name = ".".join(map(str, path))
-    # Most values out of range are refused; a few are taken for another one.
-    fallback = sch.facts(words).get("otherwise")
-    make = warning if fallback else error
-    lot = f"{target.library} {fallback or 'refuses it'}"
+def _range(value: Any, written: Any, key: _Key) -> Outcome:
+    words = key.words
+    found = f"{key.name} is {_shown(written)};"
     allowed = words.get("enum")
-    if allowed is not None and value not in allowed:
-        message = f"{name} is {_shown(written)}; allowed: {', '.join(map(_shown, allowed))}; {lot}"
-        return "value-not-allowed", make(path, message, help=_nearest(value, allowed))
+    if allowed is not None and not _is_one_of(value, allowed, words):
+        message = f"{found} allowed: {', '.join(map(_shown, allowed))};"
+        return "value-not-allowed", _out_of_range(message, key, _nearest(value, allowed))
+    if isinstance(value, str) and len(value) < words.get("minLength", 0):
+        return "value-not-allowed", _out_of_range(f"{found} it must not be empty;", key)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None, None
     for keyword, (holds, relation) in _BOUNDS.items():
         if keyword in words and not holds(value, words[keyword]):
-            message = f"{name} is {_shown(written)}; it must be {relation} {words[keyword]}; {lot}"
-            return "value-not-allowed", make(path, message)
+            return "value-not-allowed", _out_of_range(f"{found} it must be {relation} {words[keyword]};", key)
     return None, None
+
+
+def _is_one_of(value: Any, allowed: list[Any], words: Mapping[str, Any]) -> bool:
+    if isinstance(value, str) and "ignore_case" in sch.facts(words):
+        return value.upper() in allowed
+    return value in allowed
+
+
+def _out_of_range(message: str, key: _Key, help: str | None = None) -> Mark:
+    """Most values out of range are refused; a few are taken for another one."""
+    fallback = sch.facts(key.words).get("otherwise")
+    if fallback:
+        return warning(key.path, f"{message} {key.target.library} {fallback}", help=help)
+    return key.wrong(message, "refuses it", help)
 
 
 def _nearest(value: Any, allowed: list[Any]) -> str | None:

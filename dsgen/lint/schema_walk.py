@@ -27,45 +27,74 @@ def slips(file: ConfigFile, target: LintTarget, *kinds: Kind) -> Iterator[Mark]:
 
 def walk(config: Mapping[str, Any], target: LintTarget) -> Iterator[Slip]:
     """Every slip of a config, in the order of its keys."""
-    yield from _object(config, sch.deepspeed_schema(), (), target)
+    yield from _object(config, sch.deepspeed_schema(), (), target, None)
 
 
-def _object(value: Mapping[str, Any], schema: sch.Schema, path: Keys, target: LintTarget) -> Iterator[Slip]:
+def _object(
+    value: Mapping[str, Any], schema: sch.Schema, path: Keys, target: LintTarget, asleep: str | None
+) -> Iterator[Slip]:
+    asleep = asleep or _asleep(value, schema, target)
     known = sch.properties(schema, value)
+    others = schema.get("additionalProperties")
+    named_freely: sch.Schema | None = others if isinstance(others, dict) else None
     for key, inner in value.items():
         here = (*path, key)
-        if key not in known:
-            if not schema.get("additionalProperties", False):
+        key_schema = known.get(key, named_freely)
+        if key_schema is None:
+            if not others:
                 yield from _unknown(key, value, schema, path, target)
             continue
-        key_schema = known[key]
         if not sch.exists(key_schema, target.deepspeed):
             yield from _out_of_its_versions(key_schema, schema, here, target)
             continue
         yield from _spelling(value, key, key_schema, here, target)
-        yield from _value(inner, key_schema, schema, here, target)
-    for key in schema.get("required", ()):
-        if key not in value:
-            message = f"{path[-2] if len(path) > 1 else 'the config'} needs {key!r}; without it the constructor raises"
-            yield Slip("missing-parameter", error(path, message, on="key"))
+        yield from _value(inner, key_schema, schema, here, target, asleep)
+    yield from _missing(value, schema, path, target, asleep)
 
 
-def _value(value: Any, schema: sch.Schema, parent: sch.Schema, path: Keys, target: LintTarget) -> Iterator[Slip]:
+def _missing(
+    value: Mapping[str, Any], schema: sch.Schema, path: Keys, target: LintTarget, asleep: str | None
+) -> Iterator[Slip]:
+    facts = sch.facts(schema)
+    needed = [*schema.get("required", ())]
+    needed += [key for switch, keys in facts.get("needs", {}).items() if value.get(switch) for key in keys]
+    absent = " and ".join(repr(key) for key in needed if key not in value)
+    if not absent:
+        return
+    later = f", {asleep}" if asleep and "read_by" in facts else ""
+    by_constructor = path[0] in ("optimizer", "scheduler") and path[1:] == ("params",)
+    name, who = (path[0], "the constructor") if by_constructor else (".".join(path), target.library)
+    message = f"{name} needs {absent}; without {'them' if ' and ' in absent else 'it'} {who} raises{later}"
+    yield Slip("missing-parameter", (warning if later else error)(path, message, on="key"))
+
+
+def _asleep(value: Mapping[str, Any], schema: sch.Schema, target: LintTarget) -> str | None:
+    """Why nothing may come of a wrong value in this object; None where it acts in every training."""
+    switch = schema.get("properties", {}).get("enabled")
+    if switch and "default" in switch and not value.get("enabled", sch.keywords(switch, target.deepspeed)["default"]):
+        return "only once it is switched on"
+    only: str | None = sch.facts(schema).get("only")
+    return only
+
+
+def _value(
+    value: Any, schema: sch.Schema, parent: sch.Schema, path: Keys, target: LintTarget, asleep: str | None
+) -> Iterator[Slip]:
     words = sch.keywords(schema, target.deepspeed)
     if value == "auto" and not sch.takes_any_text(words) and "auto" not in words.get("enum", ()):
         mark = fate_of_auto(words, parent, path, target)
         if mark:
             yield Slip("auto-that-nobody-fills", mark)
         return
-    kind, mark = check_value(value, words, parent, path, target)
+    kind, mark = check_value(value, words, parent, path, target, asleep)
     if kind and mark:
         yield Slip(kind, mark)
         return
     if isinstance(value, dict) and ("properties" in words or "additionalProperties" in words):
-        yield from _object(value, words, path, target)
+        yield from _object(value, words, path, target, asleep)
     if isinstance(value, list) and "items" in words:
         for index, item in enumerate(value):
-            kind, mark = check_value(item, words["items"], parent, (*path, index), target)
+            kind, mark = check_value(item, words["items"], parent, (*path, index), target, asleep)
             if kind and mark:
                 yield Slip(kind, mark)
 

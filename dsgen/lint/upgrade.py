@@ -114,7 +114,7 @@ def _differences(was: tuple[Value, ...], now: tuple[Value, ...], old: LintTarget
     acted, acts = ({value.means: value for value in values if value.fate == "acts"} for values in (was, now))
     for path, value in after.items():
         if value.fate == "refused" and (path not in before or before[path].fate != "refused"):
-            yield _refused(value, before.get(path), acts)
+            yield _refused(value, _as_one(value, before), acts)
     for path, value in before.items():
         if value.fate == "refused" and after.get(path, value).fate != "refused":
             yield Difference(path=path, before=_said(value), after=_said(after[path]) if path in after else "absent")
@@ -134,6 +134,14 @@ def _differences(was: tuple[Value, ...], now: tuple[Value, ...], old: LintTarget
                 after=_said(other),
                 change=remove("remove it", other.path),
             )
+
+
+def _as_one(value: Value, before: Mapping[Keys, Value]) -> Value | None:
+    """What a key was that is refused now; of a section that was read key by key, the whole of it."""
+    if value.path in before:
+        return before[value.path]
+    inside = [one for path, one in before.items() if path[: len(value.path)] == value.path and one.origin == "given"]
+    return replace(value, fate="acts", why=None) if any(one.fate == "acts" for one in inside) else None
 
 
 def _agree(one: Value, other: Value | None) -> bool:
@@ -169,11 +177,18 @@ def _refused(value: Value, before: Value | None, acts: Mapping[Keys, Value]) -> 
 def _is_off(value: Value) -> bool:
     """Whether a key that worked did nothing: removing it changes no training."""
     if isinstance(value.value, dict):
-        return value.value.get("enabled", False) is False
+        return _switched_off(value.value)
     schema: sch.Schema = sch.deepspeed_schema()
     for key in value.path:
         schema = sch.resolve(schema.get("properties", {}).get(key, {}))
     return "default" in schema and bool(value.value == schema["default"])
+
+
+def _switched_off(section: Mapping[str, Any]) -> bool:
+    if "enabled" in section:
+        return not section["enabled"]
+    inner = [value for value in section.values() if isinstance(value, dict)]
+    return all(map(_switched_off, inner)) if inner else not section
 
 
 def _changed(one: Value, other: Value | None, after: Mapping[Keys, Value]) -> Difference:

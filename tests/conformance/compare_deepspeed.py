@@ -15,6 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from deepspeed_releases import accelerator
+from schema_sections import around, contents, files, read_elsewhere, section, sections
+
 from dsgen.facts.versions import version_key
 from dsgen.lint import schema as sch
 from dsgen.lint.versions import Version
@@ -36,12 +39,12 @@ READ_ELSEWHERE = {
 
 def release(folder: Path | None = None) -> Any:
     """What the release in a folder, or the installed one, says of itself."""
-    environment = {**os.environ, "DS_ACCELERATOR": "cpu"}
+    environment = {**os.environ, "DS_ACCELERATOR": accelerator(folder)}
     if folder:
         environment["PYTHONPATH"] = str(folder)
     ran = subprocess.run(
         [sys.executable, str(FIELDS)],
-        input=json.dumps(plain_sections()),
+        input=json.dumps({"plain": {path: (contents(path), around(path)) for path in sections()}, "files": files()}),
         capture_output=True,
         text=True,
         timeout=300,
@@ -53,23 +56,6 @@ def release(folder: Path | None = None) -> Any:
     return json.loads(ran.stdout)
 
 
-def section(path: str) -> Any:
-    """The schema of a section."""
-    schema: Any = sch.deepspeed_schema()
-    for key in path.split(".") if path else ():
-        schema = schema["properties"][key]
-    return schema
-
-
-def plain_sections() -> list[str]:
-    """Sections of the top level that a release reads key by key."""
-    return [
-        key
-        for key, schema in section("")["properties"].items()
-        if "object" in sch.types(schema) and schema.get("properties")
-    ]
-
-
 def differences(found: Any) -> Iterator[str]:
     """Every place where the schema says otherwise than the release does."""
     version = version_key(found["version"])
@@ -79,10 +65,16 @@ def differences(found: Any) -> Iterator[str]:
             yield f"{path}: an unknown key is {'refused' if found['forbids'][path] else 'ignored'}"
         yield from (line for key, field in fields.items() for line in _field(path, key, field, version))
     for path, asked in found["lookups"].items():
-        if not sch.is_pydantic(section(path), version):
-            yield from _lookups(path, asked, version)
+        if _stands(path, version) and not sch.is_pydantic(section(path), version):
+            yield from _lookups(path, asked, found["literals"], version)
     yield from _removed(found, version)
     yield from _constructors(found, version)
+
+
+def _stands(path: str, version: Version) -> bool:
+    """Whether a version reads a section at all: neither it nor what it stands in is gone or yet to come."""
+    steps = path.split(".") if path else []
+    return all(sch.exists(section(".".join(steps[: n + 1])), version) for n in range(len(steps)))
 
 
 def _living(schema: Any, version: Version) -> dict[str, Any]:
@@ -114,7 +106,7 @@ def _field(path: str, key: str, field: Any, version: Version) -> Iterator[str]:
         yield f"{path}.{key}: one of {field['enum']}, in the schema {ours.get('enum')}"
 
 
-def _lookups(path: str, asked: Any, version: Version) -> Iterator[str]:
+def _lookups(path: str, asked: Any, literals: Any, version: Version) -> Iterator[str]:
     schema = section(path)
     ours = _living(schema, version)
     at = f"{path}." if path else ""
@@ -123,10 +115,15 @@ def _lookups(path: str, asked: Any, version: Version) -> Iterator[str]:
             # A check that a key is absent asks for it as well.
             if sch.facts(schema["properties"].get(key, {})).get("then") != "refused":
                 yield f"{at}{key}: the release reads it, the schema has it not"
-        elif said and said["default"] is not None and ours[key].get("default", said["default"]) != said["default"]:
+        elif said and said["default"] is not None and ours[key].get("default") != said["default"]:
             yield f"{at}{key}: default is {said['default']!r}, in the schema {ours[key].get('default')!r}"
     for key in ours.keys() - asked.keys() - (READ_ELSEWHERE.keys() if not path else set()):
-        if asked:
+        if "dead" in sch.facts(section(path)["properties"][key]):
+            continue
+        reader = read_elsewhere(path, key)
+        if reader and key not in literals.get(reader, ()):
+            yield f"{at}{key}: the schema has it, {reader} of the release does not read it"
+        elif not reader:
             yield f"{at}{key}: the schema has it, the release does not read it"
 
 

@@ -4,6 +4,7 @@ It reads whatever release is importable: the installed one, or an unpacked one a
 a release does not have yet is left out.
 """
 
+import ast
 import contextlib
 import enum
 import inspect
@@ -13,6 +14,7 @@ import sys
 import typing
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from types import UnionType
 from typing import Any
 
@@ -36,10 +38,10 @@ _SECTIONS = {
     "comet": ("deepspeed.monitor.config", "CometConfig"),
     "hybrid_engine": ("deepspeed.runtime.config", "HybridEngineConfig"),
     "tensor_parallel": ("deepspeed.runtime.tensor_parallel.config", "TPTrainingConfig"),
+    "tensor_parallel.tensor_parallel": ("deepspeed.runtime.tensor_parallel.config", "TPConfig"),
+    "weight_quantization": ("deepspeed.inference.config", "WeightQuantConfig"),
     "timers.throughput": ("deepspeed.utils.config", "DeepSpeedThroughputTimerConfig"),
 }
-# Some keys are looked up only where another one stands.
-_CONTENTS: tuple[dict[str, Any], ...] = ({}, {"enabled": True, "type": "Adam", "initial_scale_power": 16})
 _SCHEDULES = ("LRRangeTest", "OneCycle", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR")
 _OPTIMIZERS = {
     "adam": (("deepspeed.ops.adam", "FusedAdam"), ("deepspeed.ops.adam", "DeepSpeedCPUAdam")),
@@ -126,6 +128,10 @@ class Recorder(dict[str, Any]):
         self.asked.setdefault(str(key), None)
         return super().__contains__(key)
 
+    def pop(self, key: str, *default: Any) -> Any:
+        self.asked.setdefault(key, None)
+        return super().pop(key, *default)
+
     def keys(self) -> Any:  # "key in section.keys()" is asking, too
         return _Keys(self)
 
@@ -141,22 +147,55 @@ class _Keys:
         return iter(self.recorder)
 
 
-def lookups(parse: Any, plain: list[str]) -> dict[str, dict[str, Any]]:
-    """What the parser looks up at the top level ("") and in each of these sections."""
-    asked: dict[str, dict[str, Any]] = {"": {}}
-    for path in ["", *plain]:
-        for content in _CONTENTS:
-            *outer, name = path.split(".")
-            section = Recorder(dict(content) if path else {"train_batch_size": 1})
-            config = Recorder({"train_batch_size": 1, (outer or [name])[0]: {name: section} if outer else section})
-            if not path:
-                config = section
+def lookups(parse: Any, plain: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What the parser looks up at the top level ("") and in each of these sections.
+
+    Some keys are looked up only where another one stands: each section comes with contents to try, and with what stands
+    around it.
+    """
+    asked: dict[str, dict[str, Any]] = {}
+    for path, (contents, around) in plain.items():
+        asked[path] = {}
+        for content in contents:
+            section = Recorder(dict(content))
+            config: Any = section
+            for name, beside in reversed(list(zip(path.split(".") if path else (), around, strict=True))):
+                config = {**beside, name: config}
             # A section that has to hold more is read up to where it raises.
             with contextlib.suppress(Exception):
                 parse(config)
-            asked.setdefault(path, {}).update({key: said for key, said in section.asked.items() if said})
+            asked[path].update({key: said for key, said in section.asked.items() if said})
             asked[path] |= {key: said for key, said in section.asked.items() if key not in asked[path]}
     return asked
+
+
+def literals(files: list[str]) -> dict[str, list[str]]:
+    """Every text that stands in these files of the release, or in the constants that they import."""
+    import deepspeed
+
+    top = Path(deepspeed.__file__).parent
+    return {file: sorted(_texts(top / file) | _constants(top / file, top)) for file in files if (top / file).exists()}
+
+
+def _texts(file: Path) -> set[str]:
+    nodes = list(ast.walk(ast.parse(file.read_text("utf-8"))))
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return texts | {node.arg for node in nodes if isinstance(node, ast.arg)}
+
+
+def _constants(file: Path, top: Path) -> set[str]:
+    """Values of the constants that a file uses by name."""
+    used = {node.id for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Name)}
+    found = set()
+    for folder in file.parents:
+        if not folder.is_relative_to(top):
+            break
+        for constants in [folder / "constants.py", *folder.glob("*/constants.py")]:
+            for node in ast.parse(constants.read_text("utf-8")).body if constants.exists() else ():
+                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+                    names = {target.id for target in node.targets if isinstance(target, ast.Name)}
+                    found |= {str(node.value.value)} if names & used else set()
+    return found
 
 
 def parameters(function: Any) -> dict[str, Any]:
@@ -181,7 +220,7 @@ def _forbids(model: Any) -> bool:
 
 def main() -> None:
     out = sys.stdout
-    plain = json.load(sys.stdin)
+    asked = json.load(sys.stdin)
     with contextlib.redirect_stdout(io.StringIO()):
         import deepspeed
         from deepspeed.runtime import config, lr_schedules
@@ -191,7 +230,8 @@ def main() -> None:
             "version": deepspeed.__version__,
             "sections": {path: fields(model) for path, model in models.items()},
             "forbids": {path: _forbids(model) for path, model in models.items()},
-            "lookups": lookups(config.DeepSpeedConfig, plain),
+            "lookups": lookups(config.DeepSpeedConfig, asked["plain"]),
+            "literals": literals(asked["files"]),
             "schedules": {name: parameters(getattr(lr_schedules, name).__init__) for name in _SCHEDULES},
             "optimizers": {
                 name: [parameters(kind.__init__) for kind in _classes(*places)] for name, places in _OPTIMIZERS.items()
