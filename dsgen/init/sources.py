@@ -194,7 +194,11 @@ def _findings(reading: Reading, source: Source, lines: Mapping[str, int]) -> Fin
 
 
 def _given(said: Said, source: Source, lines: Mapping[str, int]) -> Given:
-    return Given(said.path, said.value, _comment(said, source, lines))
+    comment = _comment(said, source, lines)
+    return Given(said.path, said.value, comment, is_default=said.at is None or comment.endswith(_DEFAULT))
+
+
+_DEFAULT = ", the default"
 
 
 def _comment(said: Said, source: Source, lines: Mapping[str, int]) -> str:
@@ -206,7 +210,7 @@ def _comment(said: Said, source: Source, lines: Mapping[str, int]) -> str:
     key = ".".join(map(str, said.at))
     line = lines.get(key) or _line_of(source, said.at)
     if source.is_code and line is None:
-        return f"{source.name}: {key}, the default"
+        return f"{source.name}: {key}{_DEFAULT}"
     place = f"{source.name}:{line}" if line else source.name
     return f"{place}: {key}{f', {said.why}' if said.why else ''}"
 

@@ -14,6 +14,8 @@ class Given:
     value: Any
     source: str = ""
     """Who says so, for the comment beside it."""
+    is_default: bool = False
+    """Nobody wrote it: it disagrees with nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def merged(*all_findings: Findings) -> Findings:
         notes += findings.notes
         for each in findings.given:
             first = given.setdefault(each.path, each)
-            if first is not each and not _same(first.value, each.value):
+            if first is not each and not each.is_default and not _same(first.value, each.value):
                 name = ".".join(each.path)
                 notes.append(
                     f"{name}: {first.source or 'the first'} says {first.value}, {each.source or 'another'} says "

@@ -46,10 +46,11 @@ def read_code(text: str, file: str) -> FromCode:
                 continue
             found = True
             _keywords(call, {}, constants, arguments, lines, unknown)
-            if name in _PLAIN:
-                for key, value in DEFAULTS.items():
-                    if key not in arguments and not any(left.key == key for left in unknown):
-                        arguments[key] = value
+            if name in _PLAIN and not any(left.key == "**" for left in unknown):
+                computed = {left.key for left in unknown}
+                arguments |= {
+                    key: value for key, value in DEFAULTS.items() if key not in arguments and key not in computed
+                }
         elif name == "LoraConfig":
             _keywords(call, _LORA, constants, arguments, lines, unknown)
             arguments.setdefault("use_peft", True)
@@ -101,11 +102,27 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, Any]]:
                 value = getattr(node, "value", None)
                 literal = value if isinstance(node, ast.Assign | ast.AnnAssign) and value is not None else target
                 bound.setdefault(target.id, []).append(literal)
+    changed = _changed(tree)
+    known: dict[str, Any] = {}
     for name, values in bound.items():
         if len(values) == 1:
-            known, value = _literal(values[0], {})
-            if known:
-                yield name, value
+            is_known, value = _literal(values[0], known)
+            if is_known and isinstance(value, dict):
+                value = {key: inner for key, inner in value.items() if key not in changed.get(name, ())}
+            if is_known:
+                known[name] = value
+    yield from known.items()
+
+
+def _changed(tree: ast.Module) -> Mapping[str, set[Any]]:
+    """Keys of named mappings that are assigned to: ``arguments["max_steps"] = ...``."""
+    found: dict[str, set[Any]] = {}
+    for node in ast.walk(tree):
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            match target:
+                case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=key)):
+                    found.setdefault(name, set()).add(key)
+    return found
 
 
 def _literal(node: ast.expr, constants: Mapping[str, Any]) -> tuple[bool, Any]:
@@ -114,6 +131,9 @@ def _literal(node: ast.expr, constants: Mapping[str, Any]) -> tuple[bool, Any]:
         return True, constants[node.id]
     if isinstance(node, ast.BinOp):
         return _computed(node, constants)
+    match node:
+        case ast.Call(func=ast.Name(id="dict"), args=[ast.Name(id=name)], keywords=[]) if name in constants:
+            return isinstance(constants[name], dict), constants[name]
     try:
         return True, ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -154,7 +174,12 @@ def _keywords(
     """Adds the call's keywords; ``names``: which of them, and under which name; all where it is empty."""
     for keyword in call.keywords:
         if keyword.arg is None:
-            unknown.append(LeftOut("**", None, f"line {call.lineno} passes arguments that are not written out"))
+            known, value = _literal(keyword.value, constants)
+            if known and isinstance(value, dict):
+                arguments |= {str(key): inner for key, inner in value.items()}
+                lines |= {str(key): keyword.value.lineno for key in value}
+            else:
+                unknown.append(LeftOut("**", None, f"line {call.lineno} passes arguments that are not written out"))
             continue
         if names and keyword.arg not in names:
             continue
