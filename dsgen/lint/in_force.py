@@ -1,5 +1,6 @@
 """The config as one DeepSpeed version acts on it: each value, given or default, and what becomes of it."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -116,6 +117,19 @@ def _given(key: str, schema: sch.Schema, section: _Section) -> Iterator[Value]:
     inert = _inert(key, schema, section)
     # What is refused is refused whether or not it would act.
     yield replace(read, fate="ignored", why=inert) if inert and read.fate == "acts" else read
+    if read.fate == "acts" and read.value is True and not inert:
+        yield from _stood_for(key, schema, section)
+
+
+def _stood_for(key: str, schema: sch.Schema, section: _Section) -> Iterator[Value]:
+    """The values of the section that an old switch stands for: those that it says, and the defaults beside them."""
+    name = _present_name(key, schema)
+    whole = sch.keywords(section.schema.get("properties", {}).get(name, {}), section.target.deepspeed)
+    if name == key or name in section.given or not whole.get("properties"):
+        return
+    said = json.loads(f"{{{sch.facts(schema)['instead']}}}")[name]
+    for value in _section(section.inner(name, said, whole)):
+        yield replace(value, origin="derived", why=f"{key} says so") if value.origin == "given" else value
 
 
 def _read(written: Value, words: Mapping[str, Any], section: _Section) -> Value:

@@ -29,9 +29,15 @@ def _unique(findings: Iterable[Finding]) -> dict[object, Finding]:
     return {_key(finding): finding for finding in findings}
 
 
+def config_findings(config: Readable, target: LintTarget, name: str = "") -> list[Finding]:
+    """Every finding in one DeepSpeed config that was read already, wherever it stands; comments hide none."""
+    rules = [rule for rule in rules_for("deepspeed") if not rule.last]
+    return list(_unique(finding for rule in rules for finding in _run(rule, name, config, target)).values())
+
+
 def _in_held(held: Held, name: str) -> Iterator[Finding]:
     """The findings in a config within another file, less those that hang on what is unknown there."""
-    rules = [rule for rule in rules_for("deepspeed") if not rule.last]
+    rules = [rule for rule in rules_for(held.kind) if not rule.last]
     found = [finding for rule in rules for finding in _run(rule, name, held.config, held.target)]
     if held.left_open is None:
         yield from found

@@ -11,7 +11,7 @@ from dsgen.lint.finding import Finding
 from dsgen.lint.fixing import fixed
 from dsgen.lint.in_force import Keys, Value, in_force
 from dsgen.lint.kinds import KINDS
-from dsgen.lint.mark import Change, insert, remove, rename
+from dsgen.lint.mark import Change, Step, insert, remove, rename
 from dsgen.lint.mark import replace as replace_value
 from dsgen.lint.run import lint_bytes
 from dsgen.lint.target import LintTarget
@@ -103,8 +103,10 @@ def _applied(file: ConfigFile, change: Change | None, target: LintTarget) -> Con
 def _with_sections(change: Change, file: ConfigFile) -> Change:
     """An insertion that brings the sections along which the file lacks."""
     step = change.steps[0]
+    if step.action != "insert":
+        return change
     path, value = step.path, step.value
-    while step.action == "insert" and path[:-1] and not file.has(*path[:-1]):
+    while path[:-1] and not file.has(*path[:-1]):
         path, value = path[:-1], {path[-1]: value}
     return replace(change, steps=(replace(step, path=path, value=value),))
 
@@ -118,7 +120,11 @@ def _differences(was: tuple[Value, ...], now: tuple[Value, ...], old: LintTarget
     for path, value in before.items():
         if value.fate == "refused" and after.get(path, value).fate != "refused":
             yield Difference(path=path, before=_said(value), after=_said(after[path]) if path in after else "absent")
+    # A switch that stands for a section is told by what it makes of the section's keys.
+    sections = {means[:depth] for means in acted for depth in range(1, len(means))}
     for means in {**acted, **acts}:
+        if means in sections:
+            continue
         one, other = acted.get(means), acts.get(means)
         written = other and before.get(other.path)
         if (written and written.fate == "refused") or (one and after.get(one.path, one).fate == "refused"):
@@ -199,11 +205,25 @@ def _changed(one: Value, other: Value | None, after: Mapping[Keys, Value]) -> Di
     if other is None:
         return Difference(path=one.path, before=_said(one), after=_said(there) if there else "absent")
     path = other.path
-    if other.origin != "default" or other.why:
+    switch = next((value for value in after.values() if value.means == path[:-1] and value.path != path[:-1]), None)
+    if switch is not None:
+        beside = {value.path[-1]: value.value for value in after.values() if _is_said_by(switch, value)}
+        change = _spelt_out(switch, {**beside, path[-1]: one.value})
+    elif other.origin != "default" or other.why:
         change = replace_value("write what it was read as", path, one.value)
     else:
         change = insert("write the former default", path, one.value)
     return Difference(path=path, before=_said(one), after=_said(other), change=change)
+
+
+def _is_said_by(switch: Value, value: Value) -> bool:
+    return value.path[:-1] == switch.means and value.origin == "derived"
+
+
+def _spelt_out(switch: Value, section: Mapping[str, Any]) -> Change:
+    """The section that an old switch stands for, in its place."""
+    steps = (Step("rename", switch.path, switch.means[-1]), Step("replace", switch.path, dict(section)))
+    return Change(f"write {switch.means[-1]!r} out", steps)
 
 
 def _said(value: Value) -> str:

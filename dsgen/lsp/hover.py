@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dsgen.lint import effective
+from dsgen.lint.batch_in_force import with_batch_sizes
 from dsgen.lint.finding import Finding
 from dsgen.lint.in_force import Value, in_force
 from dsgen.lint.rule import known_rules
@@ -61,7 +62,8 @@ def _key(config: Config, keys: tuple[str, ...]) -> Iterator[str]:
     if not config.file.has(*keys) and config.shown.has(*keys) and config.is_exact:
         yield "Code computes its value."
     elif config.is_exact:
-        value = next((one for one in in_force(config.file, config.target) if one.path == keys), None)
+        values = with_batch_sizes(in_force(config.file, config.target), config.file, config.target)
+        value = next((one for one in values if one.path == keys), None)
         if value is not None:
             yield _in_force(value, config)
     elif schema is None:

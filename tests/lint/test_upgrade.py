@@ -31,6 +31,16 @@ KEPT: list[tuple[Any, str, str, str, Any]] = [
         {"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu", "pin_memory": False}}},
     ),
     (
+        {"zero_optimization": {"stage": 2, "cpu_offload": True}},  # which stands for {"device": "cpu"}
+        *("0.19.4", "0.19.5", "zero_optimization.offload_optimizer.pin_memory"),
+        {"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu", "pin_memory": False}}},
+    ),
+    (
+        {"zero_optimization": {"stage": 3, "cpu_offload_param": True}},
+        *("0.19.4", "0.19.5", "zero_optimization.offload_param.pin_memory"),
+        {"zero_optimization": {"stage": 3, "offload_param": {"device": "cpu", "pin_memory": False}}},
+    ),
+    (
         {"bf16": {"enabled": True}, "gradient_clipping": 1},
         *("0.19.2", "0.19.3", "bf16.check_grad_overflow"),
         {"bf16": {"enabled": True, "check_grad_overflow": False}, "gradient_clipping": 1},
@@ -52,7 +62,9 @@ KEPT: list[tuple[Any, str, str, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("config", "old", "new", "key", "after"), KEPT, ids=[case[3] for case in KEPT])
+@pytest.mark.parametrize(
+    ("config", "old", "new", "key", "after"), KEPT, ids=[f"{case[3]}-{number}" for number, case in enumerate(KEPT)]
+)
 def test_an_edit_keeps_it(config: Any, old: str, new: str, key: str, after: Any) -> None:
     found = upgraded(config, old, new)
     assert [(".".join(one.path), one.kept) for one in found.differences] == [(key, True)]
@@ -72,6 +84,14 @@ LOST: list[tuple[Any, str, str, str]] = [
 def test_what_no_edit_keeps(config: Any, old: str, new: str, key: str) -> None:
     found = upgraded(config, old, new)
     assert [one.kept for one in found.differences if ".".join(one.path).endswith(key)] == [False]
+
+
+@pytest.mark.parametrize("old_switch", [False, None])
+def test_an_old_switch_that_is_off_stands_for_nothing(old_switch: Any) -> None:
+    config = {"zero_optimization": {"stage": 3, "cpu_offload": old_switch, "cpu_offload_param": old_switch}}
+    assert upgraded(config, "0.19.4", "0.19.5").differences == ()
+    below = {"zero_optimization": {"stage": 2, "cpu_offload_param": True}}  # acts at stage 3
+    assert upgraded(below, "0.19.4", "0.19.5").differences == ()
 
 
 def test_a_key_that_the_trainer_fills_in_stays_as_it_was() -> None:
