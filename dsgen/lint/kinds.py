@@ -43,6 +43,8 @@ class Held:
     target: LintTarget
     left_open: Readable | None = None
     """The config with what nobody can tell left open, where ``config`` lacks it; only what both have is found."""
+    kind: str = "deepspeed"
+    """Whose rules look at it."""
 
 
 @dataclass(frozen=True, slots=True)
