@@ -30,7 +30,7 @@ def logits(setting: Setting) -> Logits:
     """
     arch, c, t = setting.shapes.architecture, setting.width, setting.tokens
     vocab, code = arch.vocab, setting.training.code
-    forward = (c + (FP32 if setting.mixed else 0) + FP32) * vocab * t
+    forward = (c + (FP32 if setting.mixed else 0) + FP32) * vocab * t - _held(setting)
     backward = 3 * FP32 * vocab * t
     if setting.training.loss == "classification":
         return Logits(0, 0)
@@ -73,6 +73,15 @@ def _in_compute_type(setting: Setting, width: int) -> Logits:
 
 
 def around_the_blocks(setting: Setting) -> int:
-    """Kept outside the blocks: last norm's fp32 input and output (4 + c) h, token ids, labels and mask 24 bytes."""
+    """Kept outside the blocks: last norm's fp32 input and output (4 + c) h, token ids, labels and mask 24 bytes; logits
+    that are held."""
     h = setting.shapes.architecture.hidden
-    return setting.tokens * ((FP32 + setting.width) * h + 24)
+    return setting.tokens * ((FP32 + setting.width) * h + 24) + _held(setting)
+
+
+def _held(setting: Setting) -> int:
+    """Logits in fp32, 4 V, that a variable of the training loop holds until the backward pass is over."""
+    training = setting.training
+    if training.loss != "full" or not training.code.keeps_logits or not training.code.loss_in_fp32:
+        return 0
+    return FP32 * setting.shapes.architecture.vocab * setting.tokens

@@ -37,6 +37,9 @@ _GROUPS = {
     "head": (),
 }
 """Layers by the words that projects use for them; Qwen's c_proj is the last matrix of both halves of a block."""
+_VARIED = re.compile(r"ms-swift|truncated/filtered at max_length|variable length")
+"""What says that samples are padded to the longest of their batch. (PEFT's method comparison does so, but empties the
+cache: the mean of what it reserves is below the most.)"""
 _SEQUENCE_PARALLEL = r"sequence[- ]parallel(=true| on| yes)"
 _ALL = ("all", "all-linear")
 _QUANTIZATIONS = {"nf4-dq": "nf4", "bnb4": "nf4"}
@@ -164,7 +167,7 @@ def _code(run: Run, library: str) -> Code:
         library=library,  # type: ignore[arg-type]  # the names stand in _LIBRARIES
         fused=frozenset(fused),
         weights_in_compute_type=_narrow(run),
-        keeps_logits=_raw_logits(run) and run.texts["framework"].startswith("hf trainer"),
+        keeps_logits=(_raw_logits(run) and run.texts["framework"].startswith("hf trainer")) or _early_titan(run),
         autocast="autocast flag on" in notes,
         # llm-foundry's MPT takes the loss of what its head gives (llmfoundry/models/mpt/modeling_mpt.py).
         loss_in_fp32=not (library == "foundry" or (library == "transformers" and _raw_logits(run))),
@@ -173,6 +176,9 @@ def _code(run: Run, library: str) -> Code:
         sequence_parallel=library == "torchtitan" or re.search(_SEQUENCE_PARALLEL, notes) is not None,
         last_rank="the last rank" in notes,
         dropout=float(explicit[1]) > 0 if explicit else None,
+        lengths_vary=_VARIED.search(f"{run.texts['framework']} {notes}") is not None,
+        # torchtitan's run_train.sh and torchtune's recipes ask for them (meta-pytorch/torchtune#1309).
+        expandable_segments=library in ("torchtitan", "torchtune") and not _early_titan(run),
         embedding_apart=library == "torchtitan" and _since(run, _EMBEDDING_APART),
     )
 
@@ -190,6 +196,13 @@ def _narrow(run: Run) -> bool:
     return run.texts["master_dtype"] in ("bf16", "fp16") and run.texts["compute_dtype"] != "fp32"
 
 
+def _early_titan(run: Run) -> bool:
+    """A run of torchtitan before its loop let go of the logits (pytorch/torchtitan#391, June 2024)."""
+    pull = re.search(r"pytorch/torchtitan/pull/(\d+)", run.reference)
+    return pull is not None and int(pull[1]) < _LOGITS_FREED
+
+
+_LOGITS_FREED = 391
 _COMPILED_LOSS = 202504
 """Year and month from which torchtitan compiles its loss with the model (pytorch/torchtitan#1033)."""
 _EMBEDDING_APART = 202508

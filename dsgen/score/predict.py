@@ -118,11 +118,12 @@ def estimate(run: Run) -> Estimate:
     trained = with_method(shapes, training.method)
     device = account(plan, trained, training, run.counts["seq_len"], hardware, target).device
     context = _context(run)
+    cache = (device.reserved - device.allocated) * constant("band_cached")
     return Estimate(
         figures={
             "allocated": _figure(device.allocated, _tensor_band(device)),
-            "reserved": _figure(device.reserved, _tensor_band(device)),
-            "whole_gpu": _figure(device.whole_gpu + context, (device.high - device.low) / 2 / device.peak),
+            "reserved": _figure(device.reserved, _tensor_band(device), cache),
+            "whole_gpu": _figure(device.whole_gpu + context, (device.high - device.low) / 2 / device.peak, cache),
         },
         fits=device.peak + context <= hardware.gpu.memory,
     )
@@ -134,10 +135,10 @@ def _context(run: Run) -> int:
     return int(stated[1]) * 2**20 - int(constant("cuda_context")) if stated else 0
 
 
-def _figure(predicted: int, share: float) -> Figure:
+def _figure(predicted: int, share: float, cache: float = 0) -> Figure:
     """``share``: half the ledger's band over what is predicted. A published run leaves more open than a plan does, so
-    its band is never narrower than band_run."""
-    half = predicted * max(share, constant("band_run"))
+    its band is never narrower than band_run. ``cache``: what more is open where the allocator's cache is seen, too."""
+    half = predicted * max(share, constant("band_run")) + cache
     return Figure(predicted=predicted, low=int(predicted - half), high=int(predicted + half))
 
 

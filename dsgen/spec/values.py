@@ -166,6 +166,8 @@ class Code:
     """Residual and attention dropout; None: as the model was published."""
     lengths_vary: bool = False
     """Samples are padded to the longest of their batch only, so that every step asks for blocks of other sizes."""
+    expandable_segments: bool = False
+    """The allocator's segments grow (PYTORCH_CUDA_ALLOC_CONF), so that what is free in one stream can be used again."""
     embedding_apart: bool = False
     """FSDP2 shards the embedding, and the output head with the last norm, as units of their own."""
     first_flash: bool = False

@@ -25,17 +25,18 @@ def found() -> Summary:
 def test_runs_whose_inputs_are_known(found: Summary) -> None:
     """Bounds of the project: median 5 %, 90th percentile 15 %, 95 % predicted, 90 % in bands no wider than 25 %."""
     group = found.complete
-    assert (group.errors.median or 1) <= 0.03
-    assert (group.errors.ninetieth or 1) <= 0.07
+    assert (group.errors.median or 1) <= 0.026
+    assert (group.errors.ninetieth or 1) <= 0.06
     assert group.skipped / (group.errors.count + group.skipped) <= 0.03
-    assert (group.errors.coverage or 0) >= 0.96
+    assert (group.errors.coverage or 0) >= 0.99
     assert (found.by_statistic["allocated"].widest or 1) <= 0.25
 
 
 def test_all_rows_with_a_figure(found: Summary) -> None:
     """Those with assumed inputs too."""
-    assert (found.all.errors.median or 1) <= 0.035
-    assert (found.all.errors.ninetieth or 1) <= 0.14
+    assert (found.all.errors.median or 1) <= 0.031
+    assert (found.all.errors.ninetieth or 1) <= 0.12
+    assert (found.all.errors.coverage or 0) >= 0.94
     assert found.all.skipped / (found.all.errors.count + found.all.skipped) <= 0.06
 
 
@@ -54,16 +55,18 @@ def test_what_fits(found: Summary) -> None:
         ("colossal-pl-bench", 0.02, 0.04),
         ("deepspeed-bf16", 0.02, 0.04),
         ("fms-accel", 0.02, 0.06),
-        ("fsdp-qlora", 0.07, 0.16),
-        ("hf-single-gpu", 0.02, 0.04),
+        ("fsdp-qlora", 0.05, 0.11),
+        ("hf-single-gpu", 0.03, 0.05),
         ("liger-kernels", 0.02, 0.06),
         ("litgpt-hub", 0.04, 0.13),
         ("litgpt-resource", 0.02, 0.07),
         ("megatron-golden", 0.02, 0.06),
-        ("megatron-tutorials", 0.08, 0.14),
+        ("megatron-tutorials", 0.03, 0.09),
+        ("ms-swift-bench", 0.11, 0.38),
         ("torchao-training", 0.04, 0.06),
         ("torchtitan-bench-2412", 0.03, 0.06),
         ("torchtitan-h200-2506", 0.02, 0.02),
+        ("torchtitan-pr165", 0.07, 0.08),
     ],
 )
 def test_each_source(found: Summary, source: str, median: float, ninetieth: float) -> None:
