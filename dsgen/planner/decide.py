@@ -108,6 +108,8 @@ def _space(
     ladder = list(rungs(wishes, hardware.world_size, target.format, ranks=tuple(cut), node=node))
     search = Search(maker, options_of(ladder, cut))
     search.options = _legal_ranks(search, all_ranks[0])
+    if not search.options:
+        raise refused[0]  # only ranks that share a sequence could do with so few, and none of them is legal
     return search, (*notes, *assumed)
 
 

@@ -77,6 +77,8 @@ class Maker:
         # The ladder holds what a rung stands for; the rest of the wishes (buffers, overlap, ...) acts here.
         wishes = replace(self.wishes, micro_batch=None, accumulation=None, reduce_each_micro_batch=None, precision=None)
         plan = obeyed(plan, wishes)
+        if plan.gradient_precision == plan.precision:
+            plan = replace(plan, gradient_precision=None)
         if exactly and self.wishes.gradient_precision is None:
             return exact(plan, self.target.format, self.broken)
         return plan

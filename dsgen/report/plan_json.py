@@ -9,17 +9,18 @@ from dsgen.plan import Plan
 from dsgen.planner.values import Candidate
 from dsgen.report.plan_view import BASIS, PlanView
 from dsgen.report.simulation import simulation_fields
+from dsgen.report.training_run import NOTHING, Ask, run_fields
 from dsgen.steptime.values import TIME_PARTS, StepTime
 
 VERSION = 1
 
 
-def plan_json(view: PlanView) -> str:
+def plan_json(view: PlanView, ask: Ask = NOTHING) -> str:
     """One object, keys in a fixed order, a newline at the end."""
-    return json.dumps(plan_object(view), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(plan_object(view, ask), indent=2, ensure_ascii=False) + "\n"
 
 
-def plan_object(view: PlanView) -> dict[str, Any]:
+def plan_object(view: PlanView, ask: Ask = NOTHING) -> dict[str, Any]:
     """The object before it becomes text; ``simulation`` is in it only where one was asked for."""
     hardware = view.inputs.hardware
     simulated = {}
@@ -38,6 +39,7 @@ def plan_object(view: PlanView) -> dict[str, Any]:
         **simulated,
         "step_time": time_fields(view.shown.time),
         "tokens_per_second_per_gpu": view.shown.speed,
+        "run": None if ask.tokens is None else run_fields(view.shown, ask),
         "reasons": list(view.reasons),
         "alternatives": [_alternative(candidate) for candidate in view.alternatives],
         "rejected": [{"plan": plan_fields(entry.plan), "reason": entry.reason} for entry in view.rejected],

@@ -10,6 +10,7 @@ from dsgen.report.plan_time import time_lines
 from dsgen.report.plan_view import BASIS, PlanView
 from dsgen.report.refused import refused_lines
 from dsgen.report.simulation import simulation_lines
+from dsgen.report.training_run import NOTHING, Ask, run_words
 from dsgen.units import GB, GIB, format_bytes, format_count
 
 if TYPE_CHECKING:  # rich is imported by whoever makes the console
@@ -17,7 +18,7 @@ if TYPE_CHECKING:  # rich is imported by whoever makes the console
     from rich.table import Table
 
 
-def print_plan(view: PlanView, console: "Console") -> None:
+def print_plan(view: PlanView, console: "Console", ask: Ask = NOTHING) -> None:
     """Everything that a person needs to decide, the answer first."""
     _line(console, _subject(view))
     _line(console, _verdict(view), style="bold green" if view.shown.fit.fits else "bold red")
@@ -35,6 +36,8 @@ def print_plan(view: PlanView, console: "Console") -> None:
     _heading(console, "Time of a step")
     for line in time_lines(view.shown.time):
         _line(console, f"  {line}")
+    if ask.tokens is not None:
+        _line(console, f"  {run_words(view.shown, ask)}")
     _section(console, "Why", view.reasons)
     _section(console, "Runners-up", (_runner_up(candidate, view) for candidate in view.alternatives))
     _section(console, "Refused", refused_lines(view.rejected))

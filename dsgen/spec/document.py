@@ -74,6 +74,21 @@ def plain(node: Node) -> Any:
             return {key: plain(entry.value) for key, entry in node.entries.items()}
 
 
+def set_text(tree: Mapping, path: tuple[str, ...], text: str) -> None:
+    """Puts another scalar at a path, or none where ``text`` is empty; mappings on the way are made."""
+    *above, key = path
+    for name in above:
+        entry = tree.entries.get(name)
+        if entry is None or not isinstance(entry.value, Mapping):
+            entry = tree.entries[name] = Entry(tree.place, Mapping({}, tree.place))
+        assert isinstance(entry.value, Mapping), "made above"
+        tree = entry.value
+    if text:
+        tree.entries[key] = Entry(tree.place, Scalar(text, tree.place))
+    else:
+        tree.entries.pop(key, None)
+
+
 class _Composer(yaml.SafeLoader):
     """Composes one document, refusing what a spec has no use for while it is still cheap."""
 

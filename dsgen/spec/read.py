@@ -3,10 +3,11 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from dsgen.spec.check import faults_of
-from dsgen.spec.document import parse
+from dsgen.spec.document import parse, set_text
 from dsgen.spec.faults import Fault, input_error
 from dsgen.spec.schema import spec_schema
 from dsgen.spec.schema_walk import Typed, typed
@@ -44,8 +45,16 @@ def spec_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) ->
     return spec_from_text(json.dumps(mapping, ensure_ascii=False, indent=1), "<mapping>", folder)
 
 
-def _spec(source: Source) -> Spec:
-    document = typed(parse(source), spec_schema())
+def spec_of(source: Source, changed: Mapping[tuple[str, ...], str] = MappingProxyType({})) -> Spec:
+    """The spec of a text that was read already; ``changed``: what other text stands at a path, for ``--sweep``."""
+    return _spec(source, changed)
+
+
+def _spec(source: Source, changed: Mapping[tuple[str, ...], str] = MappingProxyType({})) -> Spec:
+    tree = parse(source)
+    for path, text in changed.items():
+        set_text(tree, path, text)
+    document = typed(tree, spec_schema())
     faults = faults_of(document) or _meetings(document)
     if faults:
         raise input_error(faults)
