@@ -88,21 +88,23 @@ def stretched(frequencies: Tensor, scaling: RopeScaling) -> Tensor:
 
 
 def rope_table(length: int, config: Config, like: Tensor) -> Tensor:
-    """Cosines and sines of the rotary embedding: (2, length, rotary_dim / 2)."""
+    """Cosines and sines of the rotary embedding: (2, length, 1, rotary_dim / 2)."""
     pairs = torch.arange(0, config.rotary_dim, 2, device=like.device).float()
     frequencies = config.rope_theta ** (-pairs / config.rotary_dim)
     if config.rope_scaling is not None:
         frequencies = stretched(frequencies, config.rope_scaling)
     positions = torch.arange(length, device=like.device).float()
     angles = torch.outer(positions, frequencies)
-    return torch.stack((angles.cos(), angles.sin())).to(like.dtype)
+    return torch.stack((angles.cos(), angles.sin())).unsqueeze(2).to(like.dtype)
 
 
 def rotate(x: Tensor, rope: Tensor) -> Tensor:
     """Turns pairs (i, i + half) of each head by the angle of its position."""
     cos, sin = rope
+    x = x.transpose(1, 2)  # as projected: so attention's output needs no copy
     first, second = x.chunk(2, dim=-1)
-    return torch.cat((first * cos - second * sin, second * cos + first * sin), -1)
+    turned = torch.cat((first * cos - second * sin, second * cos + first * sin), -1)
+    return turned.transpose(1, 2)
 
 
 class Attention(nn.Module):
