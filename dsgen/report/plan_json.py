@@ -7,7 +7,7 @@ from typing import Any
 from dsgen.memory.ledger import PARTS, DeviceAccount, Ledger, Moment, Part, StatesClassic
 from dsgen.plan import Plan
 from dsgen.planner.values import Candidate
-from dsgen.report.plan_view import BASIS, PlanView
+from dsgen.report.plan_view import PlanView
 from dsgen.report.simulation import simulation_fields
 from dsgen.report.training_run import NOTHING, Ask, run_fields
 from dsgen.steptime.values import TIME_PARTS, StepTime
@@ -35,7 +35,7 @@ def plan_object(view: PlanView, ask: Ask = NOTHING) -> dict[str, Any]:
         "sequence_length": view.inputs.sequence_length,
         "plan": plan_fields(view.shown.plan),
         "ledger": ledger_fields(view.shown.ledger),
-        "basis": BASIS,
+        "basis": view.basis,
         **simulated,
         "step_time": time_fields(view.shown.time),
         "tokens_per_second_per_gpu": view.shown.speed,

@@ -7,7 +7,7 @@ from dsgen.memory.ledger import PARTS, Ledger
 from dsgen.planner.refusal import plan_name, rank_words, slower_words, stage_name
 from dsgen.planner.values import Candidate
 from dsgen.report.plan_time import time_lines
-from dsgen.report.plan_view import BASIS, PlanView
+from dsgen.report.plan_view import PlanView
 from dsgen.report.refused import refused_lines
 from dsgen.report.simulation import simulation_lines
 from dsgen.report.training_run import NOTHING, Ask, run_words
@@ -130,7 +130,7 @@ def _account_lines(view: PlanView) -> Iterable[str]:
         f"gradients {classic.gradients / GB:.2f}, optimizer {classic.optimizer / GB:.2f}, "
         f"in all {classic.total / GB:.2f}"
     )
-    yield f"basis: {BASIS}"
+    yield f"basis: {view.basis}"
 
 
 def _sum_of(places: Mapping[str, int]) -> str:

@@ -1,14 +1,12 @@
 """What is shown of a plan, whether it was decided or is only the closest one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from dsgen.memory.basis import basis_of
 from dsgen.planner.job import Inputs, Job
 from dsgen.planner.refusal import NothingFitsError
 from dsgen.planner.values import Candidate, Rejected
 from dsgen.simulate.values import Simulation
-
-# Said until the planner consults measured runs.
-BASIS = "formulas alone: no measured run of this kind has been consulted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +22,13 @@ class PlanView:
     notes: tuple[str, ...]
     simulation: Simulation | None = None
     """Of the plan that is shown, where it was asked for."""
+
+    @property
+    def basis(self) -> str:
+        """What the figures rest on: the nearest measured runs, or that there are none of this kind."""
+        inputs = self.inputs
+        training = replace(inputs.training, sequence_length=inputs.sequence_length)
+        return basis_of(self.shown.plan, inputs.shapes, training, inputs.hardware, inputs.target)
 
 
 def view_of(job: Job) -> PlanView:

@@ -24,8 +24,9 @@ class Chunk:
 
 @dataclass
 class Allocator:
-    """One stream. Requests up to 1 MiB come out of segments of 2 MiB, those up to 10 MiB out of 20 MiB, larger ones have
-    their own; the smallest free chunk that is large enough is taken and, if much is left, split; neighbours merge."""
+    """One stream. Requests up to 1 MiB come out of segments of 2 MiB, those up to 10 MiB out of 20 MiB, larger ones
+    have their own; the smallest free chunk that is large enough is taken and, if much is left, split; neighbours
+    merge."""
 
     reserved: int = 0
     allocated: int = 0

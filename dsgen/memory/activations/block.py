@@ -1,5 +1,7 @@
 """One decoder block: norms, attention, MLP, put together."""
 
+from dataclasses import replace
+
 from dsgen.memory.activations.attention import attention
 from dsgen.memory.activations.mlp import mlp
 from dsgen.memory.activations.norms import norm
@@ -24,27 +26,34 @@ def block(layer: Layer, *, moe: bool) -> Saved:
     Norms after attention or MLP (Gemma-2, OLMo-2) keep their input like those before; what follows them is
     an addition, so their output is not kept.
     """
+    front, back = _halves(layer, moe=moe)
+    return replace(front + back, front=front.kept + front.transient)
+
+
+def _halves(layer: Layer, *, moe: bool) -> tuple[Saved, Saved]:
+    """Attention and MLP, each with its norms."""
     arch = layer.arch
     before_attention = layer.reads(*_ATTENTION_IN)
     before_mlp = layer.reads(*_MLP_IN)
     if arch.extra.get("output_norms") == "1":
         # Attention and MLP read the residual stream itself, which is then kept for their weights.
         read = layer.width * arch.hidden
-        saved = Saved(read * before_attention, 0) + attention(layer)
-        saved += norm(layer, arch.hidden, "post_attention_layernorm", output_needed=False)
-        saved += Saved(read * before_mlp, 0) + mlp(layer, moe=moe)
-        return saved + norm(layer, arch.hidden, "post_feedforward_layernorm", output_needed=False)
+        front = Saved(read * before_attention, 0) + attention(layer)
+        front += norm(layer, arch.hidden, "post_attention_layernorm", output_needed=False)
+        back = Saved(read * before_mlp, 0) + mlp(layer, moe=moe)
+        return front, back + norm(layer, arch.hidden, "post_feedforward_layernorm", output_needed=False)
     one_norm = arch.norms_per_layer == 1
-    saved = norm(layer, arch.hidden, "input_layernorm", output_needed=before_attention or (one_norm and before_mlp))
-    saved += attention(layer)
+    front = norm(layer, arch.hidden, "input_layernorm", output_needed=before_attention or (one_norm and before_mlp))
+    front += attention(layer)
     if arch.norms_per_layer == 4:
-        saved += norm(layer, arch.hidden, "post_attention_layernorm", output_needed=False)
-        saved += norm(layer, arch.hidden, "pre_feedforward_layernorm", output_needed=before_mlp)
-        saved += mlp(layer, moe=moe)
-        return saved + norm(layer, arch.hidden, "post_feedforward_layernorm", output_needed=False)
-    if not one_norm:
-        # In parallel blocks both norms read the same tensor.
-        own_input = arch.extra.get("parallel") != "1"
-        name = "post_attention_layernorm"
-        saved += norm(layer, arch.hidden, name, output_needed=before_mlp, input_needed=own_input)
-    return saved + mlp(layer, moe=moe)
+        front += norm(layer, arch.hidden, "post_attention_layernorm", output_needed=False)
+        back = norm(layer, arch.hidden, "pre_feedforward_layernorm", output_needed=before_mlp)
+        back += mlp(layer, moe=moe)
+        return front, back + norm(layer, arch.hidden, "post_feedforward_layernorm", output_needed=False)
+    if one_norm:
+        return front, mlp(layer, moe=moe)
+    # In parallel blocks both norms read the same tensor.
+    own_input = arch.extra.get("parallel") != "1"
+    name = "post_attention_layernorm"
+    back = norm(layer, arch.hidden, name, output_needed=before_mlp, input_needed=own_input)
+    return front, back + mlp(layer, moe=moe)

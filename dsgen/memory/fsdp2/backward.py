@@ -7,6 +7,7 @@ _fsdp_collectives.py:foreach_reduce, _fsdp_param.py:accumulate_unsharded_grad_if
 from collections.abc import Iterator
 
 from dsgen.memory.activations.checkpointed import Activations
+from dsgen.memory.activations.points import points
 from dsgen.memory.fsdp2 import states
 from dsgen.memory.fsdp2.gathered import Gathered
 from dsgen.memory.fsdp2.units import NOTHING, ModelUnits, Unit
@@ -34,8 +35,8 @@ def resident(setting: Setting, units: ModelUnits) -> int:
 def candidates(
     setting: Setting, activations: Activations, outside: int, gathered: Gathered, units: ModelUnits
 ) -> Iterator[Parts]:
-    """Every block's backward pass, and the reduction of the root, or of an embedding that is apart, at the end. Where it
-    is, the output head is reduced before the first block runs backwards."""
+    """Every block's backward pass, and the reduction of the root, or of an embedding that is apart, at the end. Where
+    it is, the output head is reduced before the first block runs backwards."""
     apart = units.embedding.whole > 0
     head = 0 if apart else setting.width * setting.shapes.outer.largest_trainable
     before, last = (units.root, units.embedding) if apart else (NOTHING, units.root)
@@ -46,15 +47,17 @@ def candidates(
         block, behind = units.blocks[index], units.trainable_behind[index]
         reduced = 0 if setting.offloads_parameters else FP32 * (before.trainable_shard + behind.trainable_shard)
         gone = FP32 * (before.trainable + behind.trainable)
-        gradients = head + max(held, reduced + (whole - gone if whole else 0))
+        # What was kept whole goes block by block, and its shards come.
+        gradients = head + (whole - gone + reduced if whole else max(held, reduced))
         on_its_way = units.blocks[index + 1] if index + 1 < len(units.blocks) else before
         # What it computes with, and the last block's gradients on their way.
-        yield {
-            "gradients": gradients + setting.width * block.trainable,
-            "gathered_parameters": gathered.at_block(index, block.whole),
-            "activations": upto[index] + outside + layers[index].extra,
-            "buffers": FP32 * on_its_way.trainable,
-        }
+        for point in points(setting.shapes, index, layers[index]):
+            yield {
+                "gradients": gradients + setting.width * min(point.gradients, block.trainable),
+                "gathered_parameters": gathered.at_block(index, block.whole),
+                "activations": upto[index] + outside + point.activations,
+                "buffers": FP32 * on_its_way.trainable,
+            }
         yield {
             "gradients": gradients + _reducing(setting, block),
             "gathered_parameters": gathered.before(index),
