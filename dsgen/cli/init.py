@@ -72,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
         with end_on_signals():
             save(path, composed.text, force=args.force)
         sys.stdout.write(f"wrote {path}\n")
+        sys.stdout.flush()  # before what is said of it
     _say(findings, composed.refused)
     return 0
 
