@@ -64,32 +64,41 @@ def _flash(setting: Setting) -> Cost:
 
 def _eager(setting: Setting) -> Cost:
     """All scores are made, masked pairs too: two products forwards, four backwards, and between them passes over the
-    scores, in bytes of each:
-
-    - Megatron's and NVIDIA's fused softmax (scale, mask, softmax): read and write, 2 c; dropout 2 c + 1; backwards
-      3 c and 2 c + 1.
-    - transformers: scale 2 c, mask 2 c, softmax in fp32 c + 4, to c 4 + c (none of both where the model takes it in
-      c: 2 c), dropout 2 c + 1; backwards the same, the softmax reading its output too.
-    """
-    machine, c, plan = setting.machine, setting.width, setting.plan
-    arch = setting.arch
+    scores (:func:`passes`). transformers also copies keys and values to all heads, c (2 k + 2 q), and the output,
+    2 c q; backwards 4 c q."""
+    machine, c, plan, arch = setting.machine, setting.width, setting.plan, setting.arch
     s = setting.sequence_length
     batch = plan.micro_batch * arch.heads / setting.tensor / (plan.context_parallel * plan.ulysses)
     d = sum(widths(setting)) / 2 * setting.tensor / arch.heads
     one = batch * product(machine, s, s, d, c, machine.products)
     other = batch * product(machine, s, d, s, c, machine.products)
     scores = batch * s * s / machine.memory
-    drop = (2 * c + 1) if has_dropout(setting) else 0
-    if setting.megatron or setting.training.compile:
-        forward, backward, kernels = 2 * c + drop, 3 * c + drop, 2
-    else:
-        upcast = 2 * (c + FP32) if arch.gated and c < FP32 else 2 * c
-        forward = 4 * c + upcast + drop
-        backward = 4 * c + upcast + (FP32 if arch.gated else c) + drop
-        kernels = 6
+    forward, backward, kernels = passes(setting)
+    copied = there = 0.0
+    if not (setting.megatron or setting.training.compile):
+        q, k = (heads / setting.tensor * d for heads in (arch.heads, arch.kv_heads))
+        there = c * (2 * q + (2 * k + 2 * q) * (arch.kv_heads < arch.heads)) * setting.tokens / machine.memory
+        copied = 4 * c * q * setting.tokens / machine.memory
     return Cost(
-        one + other + forward * scores,
-        2 * (one + other) + backward * scores,
+        one + other + forward * scores + there,
+        2 * (one + other) + backward * scores + copied,
         2 + kernels,
         4 + kernels,
     )
+
+
+def passes(setting: Setting) -> tuple[float, float, int]:
+    """Bytes for each score, forwards and backwards, and kernels.
+
+    - Megatron's fused softmax (scale, mask, softmax), and compiled code: read and write, 2 c; backwards 3 c.
+    - transformers: scale 2 c, mask 2 c, softmax 2 c; backwards 3 c and 2 c. Models that take the softmax in fp32: it
+      writes 4 bytes, which are cast, c + 4 and 4 + c; backwards cast 4 + c, softmax 8 + c, scale 2 c.
+    - Dropout: 2 c and a mask of one byte, each way.
+    """
+    c = setting.width
+    drop = (2 * c + 1) if has_dropout(setting) else 0
+    if setting.megatron or setting.training.compile:
+        return 2 * c + drop, 3 * c + drop, 2
+    if setting.arch.gated and c < FP32:
+        return 4 * c + 2 * (c + FP32) + drop, 4 * c + 3 * FP32 + drop, 6
+    return 6 * c + drop, 5 * c + drop, 5

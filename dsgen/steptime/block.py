@@ -7,7 +7,7 @@ from dsgen.steptime.attention import core
 from dsgen.steptime.cost import Cost
 from dsgen.steptime.products import products
 from dsgen.steptime.setting import Setting
-from dsgen.steptime.traffic import activation, biases, cost, latent_norms, norm, residuals, rope
+from dsgen.steptime.traffic import activation, biases, cost, joined, latent_norms, norm, residuals, rope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,7 @@ def block_cost(setting: Setting, block: Block) -> BlockCost:
     trained = any(tensor.trainable and "norm" in tensor.name for tensor in block.tensors)
     rest = cost(setting, norm(setting, arch.hidden, trained=trained), setting.between).times(arch.norms_per_layer)
     rest += cost(setting, residuals(setting), setting.between)
+    rest += cost(setting, joined(setting), setting.tokens / t)
     if trained:
         rest += cost(setting, biases(setting), setting.tokens / t)
     if arch.mla is not None:
@@ -44,7 +45,8 @@ def block_cost(setting: Setting, block: Block) -> BlockCost:
     elif arch.positional == "rope":
         rest += cost(setting, rope(setting, q + k), setting.tokens)
     if arch.qk_norm is not None:
-        rest += cost(setting, norm(setting, q + k, trained=trained), setting.tokens).times(1)
+        rest += cost(setting, norm(setting, q, trained=trained), setting.tokens)
+        rest += cost(setting, norm(setting, k, trained=trained), setting.tokens)
     return BlockCost(
         attention=products(setting, block, "self_attn."),
         core=core(setting),

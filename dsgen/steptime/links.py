@@ -9,6 +9,7 @@ from math import ceil
 
 from dsgen.facts.constants import constant
 from dsgen.hardware import Hardware
+from dsgen.steptime.machine import PCIE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,19 +84,21 @@ def network_of(hardware: Hardware) -> float:
 
 
 def links_of(hardware: Hardware) -> Links:
-    """Rates: what the vendor states, by the share that collectives reach (link_share, network_share). Cards that are
-    joined by PCIe alone pass data through the host's memory, at peer_share of it."""
+    """Rates: what the vendor states, by the share that collectives reach (link_share, network_share). Cards without
+    fast links, bridges that two of them may have left out, pass data through the host's memory, at peer_share of
+    PCIe."""
     gpu = hardware.gpu
     fast = gpu.link_domain or hardware.gpus_per_node
-    joined = gpu.link_gb_s is not None and gpu.link_gb_s > _PCIE_ONLY
-    share = constant("link_share") if joined else constant("peer_share")
-    network = network_of(hardware)
+    if gpu.link_gb_s is not None and gpu.link_gb_s > _PCIE_ONLY:
+        inside = gpu.link_gb_s * constant("link_share")
+    else:
+        inside = PCIE.get(gpu.pcie_gen or 4, PCIE[4]) * constant("peer_share")
     return Links(
-        inside=(gpu.link_gb_s or _PCIE_ONLY) * 1e9 * share,
-        node=network / 8 * 1e9 * constant("network_share") * max(1.0, fast / hardware.gpus_per_node),
+        inside=inside * 1e9,
+        node=network_of(hardware) / 8 * 1e9 * constant("network_share") * max(1.0, fast / hardware.gpus_per_node),
         gpus_per_node=min(fast, hardware.world_size),
     )
 
 
 _PCIE_ONLY = 63.0
-"""GB/s: no card is joined faster over PCIe."""
+"""GB/s: no card is joined faster over PCIe or a bridge."""

@@ -80,9 +80,9 @@ def machine_of(gpu: Gpu, precision: Precision) -> Machine:
         kernel_start=constant("kernel_start"),
         host=constant("host_newer") ** (min(gpu.pcie_gen or 4, 5) - 4),
         units=gpu.multiprocessors or 1,
-        pcie=constant("pcie_share") * _PCIE.get(gpu.pcie_gen or 4, 31) * 1e9,
+        pcie=constant("pcie_share") * PCIE.get(gpu.pcie_gen or 4, PCIE[4]) * 1e9,
     )
 
 
-_PCIE = {3: 16, 4: 31, 5: 63, 6: 126}
+PCIE = {3: 16.0, 4: 31.0, 5: 63.0, 6: 126.0}
 """GB/s of 16 lanes, one way, by generation (stas00/ml-engineering network/README.md)."""

@@ -70,9 +70,10 @@ class Setting:
         """Whether weights are fp32 and autocast makes 16-bit ones of them, layer by layer: torch without sharding."""
         return self.mixed and self.target.format == "ddp"
 
+    @property
     def norm_is_one_kernel(self) -> bool:
-        code = self.training.code
-        return self.arch.norm == "layernorm" or self.training.compile or "norm" in code.fused
+        fused = self.training.compile or "norm" in self.training.code.fused or self.megatron
+        return fused or self.arch.norm == "layernorm"
 
     @property
     def megatron(self) -> bool:

@@ -99,7 +99,11 @@ def _reduced(setting: Setting, ranks: int) -> float:
     plan, links = setting.plan, setting.links
     size, stride = setting.trainable * setting.reduce_width, plan.tensor_parallel
     if plan.zeropp.quantized_gradients:
-        return links.exchange(size * _FOUR_BITS, ranks, stride)
+        # First among the ranks of a node, then, of what they have summed, among nodes (arXiv 2306.10209, section 3.3).
+        span = links.nodes_of(ranks, stride)
+        near = max(1, ranks // span)
+        seconds = links.exchange(size * _FOUR_BITS, near, stride)
+        return seconds + links.exchange(size * _FOUR_BITS / near, span, stride * near)
     if not plan.zero_stage:
         return links.reduce(size, ranks, stride)
     group = min(setting.shards, ranks)

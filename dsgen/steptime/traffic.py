@@ -37,13 +37,13 @@ def norm(setting: Setting, width: float, *, trained: bool) -> Bytes:
       gradient and writes one, 3 c.
     - rmsnorm by tensor operations (transformers' LlamaRMSNorm, torch's rms_norm before 2.8), 16 bit: to fp32 (c + 4),
       square 8, mean 4, times 1/rms 8, to c (4 + c), times weight 2 c: 28 + 4 c. Backwards, torch's formulas of these:
-      84 without and 92 with the weight's gradient. In fp32 the casts fall away: 28 and 76 or 88.
+      84 without and 92 with the weight's gradient. In fp32 the casts fall away: 28 and 76 or 92.
     """
     c = setting.width
-    if setting.norm_is_one_kernel():
+    if setting.norm_is_one_kernel:
         return Bytes(2 * c * width, 3 * c * width, 1, 1)
     if c == FP32:
-        return Bytes(28 * width, (88 if trained else 76) * width, 6, 14)
+        return Bytes(28 * width, (92 if trained else 76) * width, 6, 14)
     return Bytes((28 + 4 * c) * width, (92 if trained else 84) * width, 8, 16)
 
 
@@ -65,15 +65,15 @@ def activation(setting: Setting, width: float) -> Bytes:
 
     - Gated, by operations: act 2 c and product 3 c; backwards two products 6 c and the activation's 3 c. One kernel: 3
       c and 5 c.
-    - GELU as one kernel: 2 c and 3 c. GPT-2's gelu_new by tensor operations in transformers: 36 c / 2 forwards and
-      as many backwards, which are eight and eleven kernels.
+    - GELU as one kernel: 2 c and 3 c. GPT-2's gelu_new by tensor operations in transformers: 18 c and 28 c, which
+      are eight and eleven kernels.
     """
     c, code = setting.width, setting.training.code
     fused = setting.training.compile or "mlp" in code.fused or setting.megatron
     if setting.arch.gated:
         return Bytes(3 * c * width, 5 * c * width, 1, 1) if fused else Bytes(5 * c * width, 9 * c * width, 2, 3)
     if setting.arch.family == "gpt2" and code.library == "transformers" and not fused:
-        return Bytes(18 * c * width, 24 * c * width, 8, 11)
+        return Bytes(18 * c * width, 28 * c * width, 8, 11)
     return Bytes(2 * c * width, 3 * c * width, 1, 1)
 
 
@@ -91,6 +91,14 @@ def residuals(setting: Setting) -> Bytes:
         return Bytes(4 * c * h + drop / (2 * c + 1), 4 * c * h + drop / 2, 2, 2)
     readers = (2 if setting.arch.mla is None and not one_qkv(setting) else 0) + (1 if setting.arch.gated else 0)
     return Bytes(6 * c * h + drop, (6 + 3 * readers) * c * h + drop, 2 + 2 * bool(drop), 2 + readers + bool(drop))
+
+
+def joined(setting: Setting) -> Bytes:
+    """Where query, key and value come out of one product, their gradients are copied into one tensor: 2 c (q + 2 k)."""
+    arch, c = setting.arch, setting.width
+    if arch.mla is not None or not one_qkv(setting):
+        return Bytes(0, 0, 0, 0)
+    return Bytes(0, 2 * c * (arch.heads + 2 * arch.kv_heads) * arch.head_dim, 0, 1)
 
 
 def biases(setting: Setting) -> Bytes:
