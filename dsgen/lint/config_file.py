@@ -15,6 +15,8 @@ from dsgen.lint.mark import Change, On, Step
 from dsgen.lint.target import LintTarget
 
 if TYPE_CHECKING:
+    from pathlib import Path as Folder
+
     from dsgen.target import Loader
 
 
@@ -30,6 +32,8 @@ class ConfigFile:
         self.dialect = dialect
         self.prefix = prefix
         """Where the config stands in the file: keys down to it. Paths in rules start at the config; None in code."""
+        self.folder: Folder | None = None
+        """Where the file lies, for what it names; None where it lies nowhere."""
         self.memo: dict[Any, Any] = {}
         """Work that several rules share."""
 

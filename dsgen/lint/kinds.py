@@ -122,12 +122,15 @@ def _is_training_code(text: str) -> bool:
 def _is_yaml_config(text: str) -> bool:
     if not _OUR_KEY.search(text) and "deepspeed_config:" not in text:
         return False
-    from dsgen.documents.document import DocumentError
+    from dsgen.documents.document import Document, DocumentError
     from dsgen.documents.yaml_text import read_yaml
+    from dsgen.lint.accelerate_file import accelerate_file
+    from dsgen.lint.config_file import ConfigFile
     from dsgen.lint.yaml_file import configs_in
 
     try:
-        return any(configs_in(text, read_yaml(text)))
+        root = read_yaml(text)
+        return any(configs_in(text, root)) or accelerate_file(ConfigFile(Document(text, root)), root) is not None
     except DocumentError:
         return False
 

@@ -71,6 +71,25 @@ class Neighbours:
         read = [(shown(path), read_python_text(script.text, path.parent)) for path, script in scripts.items()]
         return tuple((name, file) for name, file in read if file.is_read)
 
+    def started_by_accelerate(self) -> "tuple[tuple[str, PythonFile], ...]":
+        """The Python files that are started with this file of Accelerate: those of the launch lines that name it;
+        without such a line those beside it that make an ``Accelerator``, if it is the only such file there."""
+        lines = [s.text for s in self._scripts if s.path.suffix == ".sh" and self.file.name in s.text]
+        codes = [s for s in self._scripts if s.path.suffix == ".py" and "Accelerator(" in s.text]
+        if lines:
+            codes = [code for code in codes if any(code.path.name in text for text in lines)]
+        elif any(self._is_another(script) for script in self._scripts):
+            return ()
+        from dsgen.lint.python.read import read_python_text
+
+        read = [(shown(code.path), read_python_text(code.text, code.path.parent)) for code in codes]
+        return tuple((name, file) for name, file in read if file.is_read)
+
+    def _is_another(self, script: Script) -> bool:
+        """Whether it is a file of Accelerate besides this one."""
+        is_yaml = script.path.suffix in (".yaml", ".yml")
+        return is_yaml and "distributed_type:" in script.text and script.path != self.file
+
     @cached_property
     def launched(self) -> dict[str, Any]:
         """World size and processes per node by the lines that start the training, where they agree."""
@@ -135,7 +154,11 @@ def _in_folder(folder: Path) -> tuple[Script, ...]:
     if len(files) > _MOST_FILES:
         return ()
     read = (Script(file, read_beside(file, _MOST_BYTES).decode(errors="replace")) for file in files)
-    return tuple(script for script in read if "eep" in script.text or script.path.suffix == ".sh")
+    # Launch lines need not speak of DeepSpeed, nor code that leaves it to Accelerate.
+    words = ("eep", "Accelerator(", "distributed_type:")
+    return tuple(
+        script for script in read if script.path.suffix == ".sh" or any(word in script.text for word in words)
+    )
 
 
 def forget_scripts() -> None:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path as Folder
 
 from dsgen.documents.document import Document, DocumentError, Node, Path
 from dsgen.documents.source import decode
 from dsgen.documents.yaml_text import read_yaml
+from dsgen.lint.accelerate_file import accelerate_file
 from dsgen.lint.accelerate_section import SECTION, AccelerateSection, is_accelerate
 from dsgen.lint.config_file import ConfigFile, read_config
 from dsgen.lint.kinds import Held
@@ -19,11 +21,17 @@ _DEPTH = 3
 MOST_BYTES = 256 << 10
 
 
-def read_yaml_file(data: bytes, target: LintTarget, _name: str = "") -> ConfigFile:
+def read_yaml_file(data: bytes, target: LintTarget, name: str = "") -> ConfigFile:
     """The config that a file is or holds; of several the first one.
 
     In braces it is what loaders of JSON take whatever the file's name: those read numbers that YAML does not.
     """
+    file = _read(data, target)
+    file.folder = Folder(name).parent if name else None
+    return file
+
+
+def _read(data: bytes, target: LintTarget) -> ConfigFile:
     text = ""
     if data.lstrip().startswith(b"{"):
         config = read_config(data, target.loaded_by)
@@ -44,17 +52,22 @@ def read_yaml_file(data: bytes, target: LintTarget, _name: str = "") -> ConfigFi
 
 
 def further_configs(file: ConfigFile, target: LintTarget) -> list[Held]:
-    """The configs in a file besides the first one, and those that Accelerate makes."""
+    """The configs in a file besides the first one, those that Accelerate makes, and Accelerate's file itself."""
     if file.dialect != "yaml" or file.document.problem is not None:
         return []
     text = file.document.text
-    by_accelerate = replace(target, loaded_by="accelerate")
-    found = configs_in(text, read_yaml(text))
-    return [
+    root = read_yaml(text)
+    processes = next((member.node.value for member in root.members or () if member.key == "num_processes"), None)
+    ranks = target.world_size or (processes if type(processes) is int and processes > 0 else None)
+    by_accelerate = replace(target, loaded_by="accelerate", world_size=ranks)
+    own = accelerate_file(file, root)
+    found = configs_in(text, root)
+    held = [
         Held(config, by_accelerate if isinstance(config, AccelerateSection) else target)
         for config in found
         if config.prefix != file.prefix or not file.is_read
     ]
+    return [Held(own, by_accelerate, kind="accelerate"), *held] if own else held
 
 
 def configs_in(text: str, root: Node) -> Iterator[ConfigFile]:

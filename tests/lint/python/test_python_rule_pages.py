@@ -59,7 +59,7 @@ def test_fix_gives_what_the_page_says(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_form(rule: Rule) -> None:
-    assert re.fullmatch(r"TC[1-8]\d\d", rule.code)
+    assert re.fullmatch(r"(?:TC|XF)[1-8]\d\d", rule.code)
     assert rule.name == rule.check.__module__.rpartition(".")[2].replace("_", "-"), "the file is named for the mistake"
     assert rule.source
     assert rule.page.splitlines()[0].endswith((".", ":"))

@@ -16,9 +16,8 @@ from dsgen.lint.target import LintTarget
 def default_that_differs_between_versions(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """A key that is left to its default, which another DeepSpeed has changed (advice, shown with ``--info``).
 
-    Told where nobody says which DeepSpeed it is: the same file trains differently after an upgrade. Write the value that
-    you mean; ``dsgen upgrade`` tells
-    what changes and makes the edits.
+    Told where nobody says which DeepSpeed it is: the same file trains differently after an upgrade. Write the value
+    that you mean; ``dsgen upgrade`` tells what changes and makes the edits.
 
     ```json bad --loaded-by deepspeed
     {"train_batch_size": 8, "zero_optimization": {"stage": 2}}
@@ -28,7 +27,8 @@ def default_that_differs_between_versions(file: ConfigFile, target: LintTarget) 
     {"train_batch_size": 8, "zero_optimization": {"stage": 2}, "gradient_clipping": 1.0}
     ```
     """
-    if target.stated or target.loaded_by is None:
+    by_accelerate = file.dialect == "yaml" and target.loaded_by == "accelerate"  # which fills its own defaults in
+    if target.stated or target.loaded_by is None or file.dialect == "python" or by_accelerate:
         return
     for path, schema in _flipping(file):
         defaults = sch.facts(schema)["defaults"]

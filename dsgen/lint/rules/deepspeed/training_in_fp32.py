@@ -27,7 +27,7 @@ def training_in_fp32(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     ```
     """
     others = file.get("torch_autocast", "enabled") is True or file.has("amp") or file.has("bfloat16")
-    if target.loaded_by != "deepspeed" or others or stage(file, target) in (0, None):
+    if target.loaded_by != "deepspeed" or file.dialect == "python" or others or stage(file, target) in (0, None):
         return
     if is_on(file, "fp16", target) is False and is_on(file, "bf16", target) is False:
         yield info(

@@ -38,7 +38,7 @@ def weights_not_gathered_on_save(file: ConfigFile, target: LintTarget) -> Iterat
     {"train_batch_size": "auto", "zero_optimization": {"stage": 2}}
     ```
     """
-    if target.loaded_by not in ("transformers", "accelerate") or stage(file, target) != 3:
+    if file.dialect == "python" or target.loaded_by not in ("transformers", "accelerate") or stage(file, target) != 3:
         return
     names = (KEY, "stage3_gather_fp16_weights_on_model_save", "gather_16bit_weights_on_model_save")
     given = [name for name in names if file.has("zero_optimization", name)]

@@ -34,7 +34,7 @@ def deepspeed_engine_clipped_by_hand(file: PythonFile, _target: LintTarget) -> I
     ```python good
     import deepspeed
     config = {"train_micro_batch_size_per_gpu": 1, "gradient_clipping": 1.0}
-    engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
+    engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=config)
     for batch in loader:
         engine.backward(engine(batch))
         engine.step()

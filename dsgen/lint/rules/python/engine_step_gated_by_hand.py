@@ -19,7 +19,7 @@ def engine_step_gated_by_hand(file: PythonFile, _target: LintTarget) -> Iterator
     ```python bad
     import deepspeed
     config = {"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 4}
-    engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
+    engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=config)
     for i, batch in enumerate(loader):
         engine.backward(engine(batch))
         if (i + 1) % 4 == 0:
@@ -29,7 +29,7 @@ def engine_step_gated_by_hand(file: PythonFile, _target: LintTarget) -> Iterator
     ```python good
     import deepspeed
     config = {"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 4}
-    engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
+    engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=config)
     for batch in loader:
         engine.backward(engine(batch))
         engine.step()

@@ -51,7 +51,7 @@ def loss_divided_twice(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     ```python bad
     import deepspeed
     config = {"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8}
-    engine, _, _, _ = deepspeed.initialize(model=model, config=config, model_parameters=model.parameters())
+    engine, _, _, _ = deepspeed.initialize(model=model, config=config, optimizer=optimizer)
     for batch in loader:
         loss = engine(batch)
         engine.backward(loss / engine.gradient_accumulation_steps())
@@ -61,7 +61,7 @@ def loss_divided_twice(file: PythonFile, _target: LintTarget) -> Iterator[Mark]:
     ```python good
     import deepspeed
     config = {"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8}
-    engine, _, _, _ = deepspeed.initialize(model=model, config=config, model_parameters=model.parameters())
+    engine, _, _, _ = deepspeed.initialize(model=model, config=config, optimizer=optimizer)
     for batch in loader:
         loss = engine(batch)
         engine.backward(loss / 8, scale_wrt_gas=False)

@@ -23,7 +23,7 @@ def no_sync_with_zero_2_or_3(file: PythonFile, _target: LintTarget) -> Iterator[
     ```python bad
     import deepspeed
     config = {"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 4, "zero_optimization": {"stage": 2}}
-    engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
+    engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=config)
     for batch in loader:
         with engine.no_sync():
             engine.backward(engine(batch))
@@ -33,7 +33,7 @@ def no_sync_with_zero_2_or_3(file: PythonFile, _target: LintTarget) -> Iterator[
     ```python good
     import deepspeed
     config = {"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 4, "zero_optimization": {"stage": 2}}
-    engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
+    engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=config)
     for batch in loader:
         engine.backward(engine(batch))
         engine.step()
