@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from dsgen.cli.streams import console
 from dsgen.errors import InputError, Place, ProblemsError, RefusedError
-from dsgen.estimate.document import read_named
+from dsgen.estimate.document import Named, read_named
 from dsgen.estimate.estimate import estimate, refused
 from dsgen.planner.refusal import overflow_words
 from dsgen.report.plan_view import PlanView, view_of
-from dsgen.spec.read import read_spec
+from dsgen.spec.read import read_spec, spec_from_text
 
 _LOADERS = ("deepspeed", "transformers", "accelerate", "lightning")
 _FLAGS = (
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     strict = args.loaded_by in ("transformers", "accelerate")
     named = read_named(args.config, strict=strict)
     if named.is_spec:
-        return _of_spec(args)
+        return _of_spec(named, args)
     base = read_spec(args.spec) if args.spec is not None else None
     versions = {name: getattr(args, name) for name in _VERSIONS if getattr(args, name) is not None}
     names = [flag[2:].replace("-", "_") for flag, *_ in (*_FLAGS, *_COUNTS)]
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _of_spec(args: argparse.Namespace) -> int:
+def _of_spec(named: Named, args: argparse.Namespace) -> int:
     """A spec's own plan."""
     from dsgen.planner.job import decide_job, inputs_of
     from dsgen.planner.refusal import NothingFitsError
@@ -101,7 +101,8 @@ def _of_spec(args: argparse.Namespace) -> int:
     if given or args.spec is not None:
         message = f"a spec says all of it: {', '.join(given) or '--spec'} can't stand beside one"
         raise InputError.at(message, Place(args.config), "change the spec, or name a DeepSpeed config")
-    inputs = inputs_of(read_spec(args.config))
+    # Standard input is read once.
+    inputs = inputs_of(spec_from_text(named.document.text, named.name, named.folder))
     try:
         job = decide_job(inputs)
     except NothingFitsError as refusal:

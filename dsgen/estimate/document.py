@@ -1,8 +1,11 @@
 """The file that an estimate is asked for: a DeepSpeed config in its reader's dialect, or a spec."""
 
+import json
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dsgen.documents.document import Document, DocumentError, Lines
 from dsgen.documents.hjson_text import read_hjson
@@ -10,6 +13,9 @@ from dsgen.documents.json_text import read_json
 from dsgen.documents.source import MAX_BYTES, decode
 from dsgen.documents.yaml_text import read_yaml
 from dsgen.errors import InputError, Place
+from dsgen.formats.accelerate.read import Accelerate, is_accelerate
+from dsgen.formats.accelerate.read import read as read_accelerate
+from dsgen.spec.source import working_folder
 
 _OF_DEEPSPEED = frozenset(
     {"zero_optimization", "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"}
@@ -22,9 +28,12 @@ class Named:
     """A file that was read, and what it holds."""
 
     name: str
-    data: bytes
+    folder: Path
+    """What relative paths in it are relative to."""
     document: Document
     is_spec: bool
+    by_accelerate: Accelerate | None = None
+    """What accelerate's config says of the machines; ``document`` is then the config that accelerate makes of it."""
 
 
 def read_named(path: str, *, strict: bool) -> Named:
@@ -44,11 +53,26 @@ def read_named(path: str, *, strict: bool) -> Named:
         line, column = Lines(text).place(problem.start)
         raise InputError.at(problem.message, Place(name, line, column), problem.help) from None
     value = root.value
+    folder = working_folder() if path == "-" else Path(path).absolute().parent
+    if isinstance(value, dict) and is_accelerate(value) and isinstance(value.get("deepspeed_config"), dict):
+        return _of_accelerate(name, folder, value)
     is_spec = isinstance(value, dict) and "model" in value and "hardware" in value
     if not is_spec and not (isinstance(value, dict) and (not value or _OF_DEEPSPEED & value.keys())):
-        help = "name a DeepSpeed config (ds_config.json) or a spec.yaml"
+        help = "name a DeepSpeed config (ds_config.json), accelerate's config with one in it, or a spec.yaml"
         raise InputError.at("is neither a DeepSpeed config nor a spec", Place(name), help)
-    return Named(name, data, Document(text, root), is_spec)
+    return Named(name, folder, Document(text, root), is_spec)
+
+
+def _of_accelerate(name: str, folder: Path, value: Mapping[str, Any]) -> Named:
+    """The DeepSpeed config that accelerate hands on: the file that it names, or its own few keys."""
+    found = read_accelerate(value)
+    if found.config_file is None:
+        text = json.dumps(found.config)
+        return Named(name, folder, Document(text, read_json(text)), False, found)
+    for path in (Path(found.config_file), folder / found.config_file):
+        if path.is_file():
+            return replace(read_named(str(path), strict=True), by_accelerate=found)
+    raise InputError.at(f"names the DeepSpeed config {found.config_file}, which is not there", Place(name))
 
 
 def _bytes(path: str) -> tuple[bytes, str]:

@@ -46,6 +46,7 @@ def estimate(named: Named, flags: Mapping[str, Any], base: Spec | None, versions
     Raises InputError where something that has to be known is not (all of it in one message), RefusedError where the
     batch sizes do not multiply.
     """
+    flags = _with_accelerate(flags, named, base)
     target, notes = _target(named, flags, base, versions)
     reading = read(named.document, target)
     asked = from_flags.missing(flags, base)
@@ -105,6 +106,22 @@ def _weigh(
     ledger = account(plan, shapes, training, length, hardware, target)
     time = step_time(plan, shapes, training, length, hardware, target)
     return Candidate(plan=plan, ledger=ledger, fit=fit(ledger, hardware), time=time)
+
+
+def _with_accelerate(flags: Mapping[str, Any], named: Named, base: Spec | None) -> Mapping[str, Any]:
+    """Accelerate's config says who loads it, and how many processes there are; flags and a spec know better."""
+    found = named.by_accelerate
+    if found is None:
+        return flags
+    given = dict(flags)
+    if given.get("loaded_by") is None:
+        given["loaded_by"] = "accelerate"
+    if given.get("world_size") is None and base is None and found.world_size is not None:
+        nodes = next((each.value for each in found.said if each.path == ("hardware", "nodes")), 1)
+        given["world_size"] = found.world_size
+        if given.get("gpus_per_node") is None and found.world_size % nodes == 0:
+            given["gpus_per_node"] = found.world_size // nodes
+    return given
 
 
 def _target(

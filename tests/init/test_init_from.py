@@ -153,6 +153,12 @@ def test_what_only_the_run_knows_stays_unknown(capsys: pytest.CaptureFixture[str
     assert "gpus_per_node" in said
 
 
+def test_variables_that_double_with_each_line_are_given_up(capsys: pytest.CaptureFixture[str]) -> None:
+    doubled = "".join(f"A{at + 1}=$A{at}$A{at}\n" for at in range(60))
+    spec, _ = spec_of(put("run.sh", f"A0=x\n{doubled}torchrun --nproc_per_node 2 train.py --tag $A60\n"), capsys=capsys)
+    assert spec["hardware"]["gpus_per_node"] == 2
+
+
 def test_python_is_looked_at_and_never_run(capsys: pytest.CaptureFixture[str]) -> None:
     text = (
         "open('ran', 'w')\n"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dsgen.reading import LeftOut, Said
+from dsgen.reading import Said
 
 OWN_KEYS = frozenset({"compute_environment", "distributed_type", "deepspeed_config", "fsdp_config", "num_processes"})
 _STRATEGIES: Mapping[str, int] = {
@@ -30,7 +30,8 @@ class Accelerate:
     world_size: int | None
     config_file: str | None
     """The DeepSpeed config that it names."""
-    left_out: tuple[LeftOut, ...]
+    config: Mapping[str, Any]
+    """The one that accelerate makes where none is named (accelerate/utils/dataclasses.py:DeepSpeedPlugin)."""
 
 
 def is_accelerate(value: Mapping[str, Any]) -> bool:
@@ -49,7 +50,27 @@ def read(given: Mapping[str, Any]) -> Accelerate:
     named = file if isinstance(file, str) and file else None
     processes = given.get("num_processes")
     whole = isinstance(processes, int) and not isinstance(processes, bool) and processes > 0
-    return Accelerate(tuple(said), processes if whole else None, named, ())
+    return Accelerate(tuple(said), processes if whole else None, named, _config(deepspeed, given))
+
+
+def _config(section: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    zero: dict[str, Any] = {"stage": section.get("zero_stage", 2)}
+    for kind in ("optimizer", "param"):
+        device = section.get(f"offload_{kind}_device", "none")
+        path = section.get(f"offload_{kind}_nvme_path", "none")
+        zero[f"offload_{kind}"] = {"device": device} | ({"nvme_path": path} if device == "nvme" else {})
+    precision = given.get("mixed_precision")
+    config = {
+        "train_batch_size": "auto",
+        "train_micro_batch_size_per_gpu": "auto",
+        "gradient_accumulation_steps": section.get("gradient_accumulation_steps", 1),
+        "zero_optimization": zero,
+    }
+    if "gradient_clipping" in section:
+        config["gradient_clipping"] = section["gradient_clipping"]
+    # "no" is fp32; a file without the key leaves it to the environment.
+    switches = {name: {"enabled": precision == name} for name in ("bf16", "fp16")}
+    return config | (switches if precision in ("bf16", "fp16", "no") else {})
 
 
 def _machines(given: Mapping[str, Any]) -> Iterator[Said]:

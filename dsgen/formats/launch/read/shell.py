@@ -15,6 +15,8 @@ _VARIABLE = re.compile(
 _JOIN = re.compile(r"\\\r?\n[ \t]*")
 _SEPARATORS = frozenset({"&&", "||", ";", "|", "&", "then", "do", "else"})
 _MOST_WORDS = 20_000
+_LONGEST = 10_000
+"""Characters of a word or a value; lines that double a variable grow without bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,13 @@ def _of_line(line: str, number: int, variables: dict[str, str]) -> Iterator[Comm
         if words:
             yield Command(tuple(words), number, {**variables, **own})
         else:
-            variables |= {name: value for name, value in own.items() if "`" not in value and "$(" not in value}
+            variables |= {name: value for name, value in own.items() if _is_plain(value)}
         words = []
+
+
+def _is_plain(value: str) -> bool:
+    """Whether a value is known: no other program gives it."""
+    return "`" not in value and "$(" not in value and len(value) < _LONGEST
 
 
 def _logical(text: str) -> Iterator[tuple[int, str]]:
@@ -111,4 +118,5 @@ def expand(word: str, variables: Mapping[str, str]) -> str:
             return variables[name]
         return match["default"] if match["default"] is not None else match[0]
 
-    return _VARIABLE.sub(value, word)
+    # A person's word holds a handful of variables.
+    return _VARIABLE.sub(value, word, count=100) if len(word) < _LONGEST else word
