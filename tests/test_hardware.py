@@ -147,7 +147,6 @@ def test_the_suggested_budget_is_one_that_is_taken() -> None:
 def test_speeds_that_nothing_uses_yet_are_said() -> None:
     text = "model: gpt2\nhardware: {gpu: t4, gpus_per_node: 1, interconnect: {gbit_s: 400, rdma: true}}\n"
     (said,) = hardware_of(spec_from_text(text)).notes
-    assert "hardware.interconnect.gbit_s and hardware.interconnect.rdma changed nothing" in said
+    assert "hardware.interconnect.rdma changed nothing" in said
     text = "model: gpt2\nhardware: {gpu: {memory: 16GiB, bf16_tflops: 100, link_gb_s: 32}, gpus_per_node: 1}\n"
-    (said,) = hardware_of(spec_from_text(text)).notes
-    assert "hardware.gpu.link_gb_s changed nothing" in said
+    assert hardware_of(spec_from_text(text)).notes == ()

@@ -25,6 +25,7 @@ def time_lines(time: StepTime) -> Iterator[str]:
     yield ", ".join(shares)
     mfu = "MFU unknown: the GPU's peak is not stated" if time.mfu is None else f"MFU {time.mfu * 100:.0f} %"
     yield f"{speed_words(time.tokens_per_second_per_gpu)}, {mfu}"
+    yield from time.notes
 
 
 def seconds_words(seconds: float) -> str:

@@ -7,6 +7,7 @@ from dsgen.shapes.values import Shapes
 from dsgen.spec.values import Training
 from dsgen.steptime import offload, optimizer
 from dsgen.steptime.flops import model_flops
+from dsgen.steptime.notes import assumptions
 from dsgen.steptime.passes import Passes, passes_of
 from dsgen.steptime.setting import Setting, setting_of
 from dsgen.steptime.sharding import exchange_of, exposed
@@ -38,6 +39,7 @@ def step_time(
         mfu=model_flops(shapes, training, sequence_length) * speed / peak if peak else None,
         low=seconds * (1 - band),
         high=seconds * (1 + band),
+        notes=assumptions(setting),
     )
 
 

@@ -214,10 +214,18 @@ def test_every_card_and_architecture_has_a_time(gpu: str, arch: object) -> None:
     assert all(seconds >= 0 for seconds in found.parts.values())
 
 
-def test_an_unknown_card_has_no_utilisation() -> None:
-    hardware = machines()
+def test_what_nobody_states_is_assumed_and_said() -> None:
+    hardware = machines(nodes=2, gbit_s=None)
+    assert timed(hardware=hardware).notes == ()
+    (network,) = timed(hardware=hardware, world_size=16).notes
+    assert "1600 Gbit/s a node" in network
     gpu = replace(hardware.gpu, bf16_tflops=None, fp16_tflops=None, fp32_tflops=None, memory_gb_s=None)
-    assert timed(hardware=replace(hardware, gpu=gpu)).mfu is None
+    found = timed(hardware=replace(hardware, gpu=gpu))
+    assert found.mfu is None
+    assert [note.split(" is ")[0] for note in found.notes] == [
+        "the GPU's speed in this type",
+        "the GPU's memory bandwidth",
+    ]
 
 
 def test_arguments_are_those_of_the_ledger() -> None:
