@@ -115,8 +115,8 @@ def _changed(source: Source, values: Mapping[str, str]) -> Spec | str:
     if "gpus" not in values:
         return spec
     count = _whole(values["gpus"])
-    stated = spec.hardware.gpus_per_node is not None or spec.hardware.node is not None
-    per_node = hardware_of(spec).gpus_per_node if stated else USUAL_NODE
+    says_node = spec.hardware.gpus_per_node is not None or spec.hardware.node is not None
+    per_node = hardware_of(spec).gpus_per_node if says_node else USUAL_NODE
     if count > per_node and count % per_node:
         return f"{count} GPUs are no whole number of nodes of {per_node}"
     counts = {

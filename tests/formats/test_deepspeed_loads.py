@@ -14,10 +14,10 @@ from console import environment
 from written_plans import BUCKETS, plan, written
 
 from dsgen.formats.values import Written
-from dsgen.plan import Plan
+from dsgen.plan import Plan, ZeroPP
 from dsgen.spec.values import Optimizer, Scheduler, Training
 
-LAYOUTS = [
+LAYOUTS: list[dict[str, Any]] = [
     *({"zero_stage": stage} for stage in range(4)),
     *({"zero_stage": stage, "gradient_precision": "fp32"} for stage in (1, 2, 3)),
     *({"zero_stage": stage, "offload_optimizer": "cpu"} for stage in (1, 2, 3)),
@@ -25,6 +25,9 @@ LAYOUTS = [
     {"zero_stage": 3, "offload_optimizer": "cpu", "offload_parameters": "cpu"},
     {"zero_stage": 3, "offload_optimizer": "nvme", "offload_parameters": "cpu"},
     {"zero_stage": 3, "offload_optimizer": "nvme", "offload_parameters": "nvme"},
+    {"zero_stage": 3, "zeropp": ZeroPP(secondary_partition=8)},
+    {"zero_stage": 3, "zeropp": ZeroPP(quantized_weights=True, quantized_gradients=True, secondary_partition=4)},
+    *({"zero_stage": stage, "tensor_parallel": 2} for stage in range(4)),
 ]
 TRAININGS = [
     Training(),
@@ -62,6 +65,11 @@ def jobs() -> list[Job]:
     grid = product(LAYOUTS, ("bf16", "fp16", "fp32"), LOADERS)
     found = []
     for number, (layout, precision, loader) in enumerate(grid):
+        zeropp = layout.get("zeropp", ZeroPP())
+        if "tensor_parallel" in layout and loader != "transformers":
+            continue  # the Trainer alone splits matrices
+        if precision == "fp32" and (zeropp.quantized_weights or zeropp.quantized_gradients):
+            continue  # only 16 bits are quantized
         # The trainings rotate: each meets every stage, precision and loader.
         training = TRAININGS[(number + number // 6) % len(TRAININGS)]
         fields: dict[str, Any] = {**layout, "precision": precision, "accumulation": 1 + number % 3}
@@ -96,7 +104,13 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 def test_deepspeed_understands_the_plan(number: int, answers: list[dict[str, Any]]) -> None:
     job, read = JOBS[number], answers[number]
     chosen, training = job.plan, job.training
-    assert read["batch"] == [chosen.micro_batch, chosen.accumulation, chosen.global_batch]
+    # The parser knows no tensor-parallel ranks: it counts each as if it had data of its own.
+    counted = chosen.global_batch * chosen.tensor_parallel
+    assert read["batch"] == [chosen.micro_batch, chosen.accumulation, counted]
+    assert read["split"] == (chosen.tensor_parallel if chosen.tensor_parallel > 1 else 0)
+    zeropp = chosen.zeropp
+    assert read["zeropp"] == [zeropp.secondary_partition, zeropp.quantized_weights, zeropp.quantized_gradients]
+    assert read["saves_whole"] == (chosen.zero_stage == 3 or chosen.tensor_parallel > 1)
     assert read["precision"] == chosen.precision
     assert read["clipping"] == training.gradient_clipping
     assert read["stage"] == chosen.zero_stage

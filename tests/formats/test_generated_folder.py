@@ -11,7 +11,7 @@ from console import environment
 from written_plans import written
 
 from dsgen.formats.values import Written
-from dsgen.plan import Checkpointing
+from dsgen.plan import Checkpointing, ZeroPP
 from dsgen.spec.values import Method, Scheduler, Training
 
 # Longer than the slowest build of the one op that DeepSpeed compiles for a CPU's communication.
@@ -29,10 +29,10 @@ def unpack(made: Written, folder: Path) -> Path:
     return folder
 
 
-def train(folder: Path, launcher: str, *arguments: str) -> str:
+def train(folder: Path, launcher: str, *arguments: str, processes: int = 2) -> str:
     ran = subprocess.run(
         [folder / "launch" / launcher, "--size", "tiny", *arguments],
-        env=environment(DS_ACCELERATOR="cpu", NPROC="2"),
+        env=environment(DS_ACCELERATOR="cpu", NPROC=str(processes)),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -102,6 +102,9 @@ GRID: list[dict[str, Any]] = [
         "training": Training(method=Method(type="lora", targets=("q_proj",))),
     },
     {"zero_stage": 2, "model": "qwen3-30b-a3b", "precision": "fp32", "checkpointing": Checkpointing("selective")},
+    {"zero_stage": 2, "loaded_by": "transformers", "tensor_parallel": 2},
+    {"zero_stage": 3, "loaded_by": "transformers", "ulysses": 4},
+    {"zero_stage": 3, "zeropp": ZeroPP(quantized_weights=True, quantized_gradients=True)},
 ]
 
 

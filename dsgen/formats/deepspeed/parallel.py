@@ -37,7 +37,8 @@ def sequences_elsewhere(order: Order) -> Iterator[NotCarried]:
         f"TrainingArguments(parallelism_config=ParallelismConfig(sp_size={plan.ulysses}, "
         f"dp_shard_size={plan.data_parallel}, sp_handler=DeepSpeedSequenceParallelConfig("
         f'sp_seq_length_is_variable=True, sp_attn_implementation="{attention}")))',
-        "sequence_parallel_size in the file would only change the batch sizes; every batch needs position_ids",
+        "sequence_parallel_size in the file would only change the batch sizes; every batch needs position_ids; the "
+        f"gradient norm that is logged is {plan.ulysses} times the true one",
     )
 
 
