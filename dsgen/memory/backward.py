@@ -5,6 +5,7 @@ from itertools import accumulate
 
 from dsgen.memory import gradients
 from dsgen.memory.activations.checkpointed import Activations
+from dsgen.memory.activations.points import points
 from dsgen.memory.buffers import Buffers
 from dsgen.memory.derived import derived
 from dsgen.memory.gathered import Gathered
@@ -27,29 +28,41 @@ def blocks(setting: Setting, activations: Activations, outside: int, buffers: Bu
     computed = computed_from(setting.shapes)
     reduces = gradients.reduces_early(setting)
     working = buffers.always + buffers.backward + (buffers.reducing if reduces else 0)
-    points = turning_points(setting.shapes, setting.plan.checkpointing.kind != "every")
+    indices = turning_points(setting.shapes, setting.plan.checkpointing.kind != "every")
     if gathered.first < len(every):
         # Of the layers kept over the turn each has another share of what is gathered and fetched ahead.
-        points = tuple(sorted({*points, *range(max(gathered.first - 1, 0), len(every))}, reverse=True))
+        indices = tuple(sorted({*indices, *range(max(gathered.first - 1, 0), len(every))}, reverse=True))
     worst: Parts = {}
     size_of_worst = -1
-    for index in points:
+    # The embedding's gradient comes last, but a tied one's share of the head's is there from the first.
+    later = 0 if setting.shapes.architecture.tied else _embedding(setting.shapes)
+    for index in indices:
         largest = every[index].largest_trainable
-        kept = upto[index] + outside + layers[index].extra
-        grads = gradients.inside_backward(setting, computed[index], largest)
         live = gathered.at_block(index)
         temporary = backward_temporaries(setting, largest) if reduces else 0
-        size = kept + grads + live + temporary
-        if size > size_of_worst:
-            size_of_worst = size
-            worst = {
-                "gradients": grads,
-                "gathered_parameters": live,
-                "activations": kept,
-                "buffers": working,
-                "temporaries": temporary,
-            }
+        for point in points(setting.shapes, index, layers[index]):
+            made = computed[index] - later - every[index].trainable + point.gradients
+            kept = upto[index] + outside + point.activations
+            grads = gradients.inside_backward(setting, made, largest)
+            size = kept + grads + live + temporary
+            if size > size_of_worst:
+                size_of_worst = size
+                worst = {
+                    "gradients": grads,
+                    "gathered_parameters": live,
+                    "activations": kept,
+                    "buffers": working,
+                    "temporaries": temporary,
+                }
     return worst
+
+
+def _embedding(shapes: Shapes) -> int:
+    """Trained elements of the token embedding."""
+    return sum(tensor.numel for tensor in shapes.outside if tensor.trainable and tensor.name == EMBEDDING)
+
+
+EMBEDDING = "embed_tokens.weight"
 
 
 def computed_from(shapes: Shapes) -> list[int]:

@@ -3,7 +3,11 @@
 from dataclasses import dataclass
 
 from dsgen.facts.constants import constant
+from dsgen.memory.activations.kernels import kernels_of
+from dsgen.memory.activations.saved import trained_layers
+from dsgen.memory.derived import derived
 from dsgen.memory.setting import FP32, Setting
+from dsgen.shapes.values import Shapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +77,28 @@ def _in_compute_type(setting: Setting, width: int) -> Logits:
 
 
 def around_the_blocks(setting: Setting) -> int:
-    """Kept outside the blocks: last norm's fp32 input and output (4 + c) h, token ids, labels and mask 24 bytes; logits
-    that are held."""
-    h = setting.shapes.architecture.hidden
-    return setting.tokens * ((FP32 + setting.width) * h + 24) + _held(setting)
+    """Kept outside the blocks: what the last norm keeps (activations/norms.py), token ids, labels and mask 24 bytes;
+    logits that are held.
+
+    The norm: its input, 4 h, or c h in one kernel; where it is trained and no kernel, also the normalised values, c h
+    or 4 h; its output, c h, where the output head is trained.
+    """
+    arch, c = setting.shapes.architecture, setting.width
+    norm_trained, head_trained = derived(setting.shapes, "trained outside", lambda: _trained(setting.shapes))
+    width = c
+    if arch.norm != "layernorm" and "norm" not in setting.training.code.fused:
+        product = FP32 if kernels_of(arch, setting.training.code.library).norm_product_in_fp32 else c
+        width = FP32 + (product if norm_trained else 0)
+    if head_trained:
+        width += c
+    return setting.tokens * (width * arch.hidden + 24) + _held(setting)
+
+
+def _trained(shapes: Shapes) -> tuple[bool, bool]:
+    """Whether the last norm is trained, and the output head, be it the embedding."""
+    trained = trained_layers(shapes.outer)
+    head = "embed_tokens" if shapes.architecture.tied else "lm_head"
+    return "norm" in trained, head in trained
 
 
 def _held(setting: Setting) -> int:

@@ -51,6 +51,8 @@ class Order:
             "framework": self.target.format,
             "model": str(model),
             "world_size": plan.world_size,
+            # Of a flat partition of all gradients the last rank's part is there first: it is the fullest.
+            "rank": plan.world_size - 1 if by_deepspeed and plan.zero_stage in (1, 2) else 0,
             "shard_group": None if plan.shard_group == plan.world_size else plan.shard_group,
             "stage": plan.zero_stage,
             "strategy": _strategy(plan),
@@ -67,6 +69,8 @@ class Order:
             "clipping": training.gradient_clipping,
             "norm": _norm(self),
             "loss": _loss(training),
+            # Classes of transformers take the loss themselves, which FSDP1 notices: it gathers the last block before.
+            "loss_inside": self.target.format != "fsdp2" and code.library == "transformers",
             "logits": plan.micro_batch * self.sequence_length * arch.vocab,
             "expert_share": 1 / arch.moe.experts if arch.moe is not None else 1.0,
             "depths": list(found.layers),

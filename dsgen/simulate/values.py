@@ -26,7 +26,7 @@ class Simulation:
     """Between two steps."""
     resident_parts: Mapping[str, int]
     collectives: Mapping[str, int]
-    """How often rank 0 took part in each kind, in one step as it was simulated."""
+    """How often the rank took part in each kind, in one step as it was simulated."""
     layers: tuple[int, ...]
     """Depths that ran; more than one where the model's own depth was extrapolated, site by site."""
     seconds: float

@@ -41,7 +41,7 @@ def _simulate(request: dict[str, Any], events: Events) -> None:
     from dsgen.workers.simulation.loop import simulate
 
     torch.set_num_threads(1)
-    fake.join(request["world_size"])
+    fake.join(request["rank"], request["world_size"])
     framework: Any
     if request["framework"] == "deepspeed":
         framework = import_module("dsgen.workers.simulation.deepspeed").DeepSpeed

@@ -27,7 +27,14 @@ def block(layer: Layer, *, moe: bool) -> Saved:
     an addition, so their output is not kept.
     """
     front, back = _halves(layer, moe=moe)
-    return replace(front + back, front=front.kept + front.transient)
+    arch, c, h = layer.arch, layer.width, layer.arch.hidden
+    core = front.kept + front.transient
+    # Of a half whose activation or core is done there are the gradients of what its first matrices gave, and what
+    # these have read, with the norm before.
+    projected = c * (arch.heads * arch.head_dim + 2 * arch.kv_heads * arch.head_dim + h)
+    widened = c * ((2 if arch.gated else 1) * arch.intermediate + h)
+    norms = norm(layer, h, "input_layernorm", output_needed=True).kept
+    return replace(front + back, later=(front.kept + norms + widened, core, norms + projected))
 
 
 def _halves(layer: Layer, *, moe: bool) -> tuple[Saved, Saved]:

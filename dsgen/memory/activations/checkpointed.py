@@ -20,10 +20,8 @@ class LayerActivations:
     """From its forward to its backward pass."""
     extra: int
     """In addition while it runs backwards: what is recomputed, and transients."""
-    front: int = 0
-    """The same once its MLP has run: less than nothing where the layer keeps what is gone by then."""
-    end: int = 0
-    """The same when only its gradients are left."""
+    later: tuple[int, int, int] = (0, 0, 0)
+    """The same for Saved.later: less than nothing where the layer keeps what is gone by then."""
 
 
 @dataclass(frozen=True)
@@ -73,28 +71,22 @@ def _saved(setting: Setting) -> list[Saved]:
 def _one(setting: Setting, saved: Saved) -> tuple[LayerActivations, LayerActivations, LayerActivations]:
     t = setting.tokens
     entry = setting.width * setting.shapes.architecture.hidden
-    # The gradient of its input, as wide, is there at the end.
-    none = _layer_of(t, saved.kept, saved.transient, saved.front, entry)
+    none = _layer_of(t, saved.kept, saved.transient, saved, 0)
     whole = saved.kept + saved.transient
-    full = _layer_of(t, entry, whole, entry + saved.front, 2 * entry)
-    if setting.plan.offload_activations:
-        full = _layer_of(t, 0, whole, saved.front, entry)
+    entered = 0 if setting.plan.offload_activations else entry
+    full = _layer_of(t, entered, whole, saved, entered)
     outputs = entry + saved.outputs
     if setting.training.code.library == "torchtitan":
         outputs -= _every_second_product(setting) + _unlisted_attention(setting)
     recomputed = max(0, saved.kept - outputs)
     kept = min(outputs, saved.kept + entry)
-    return none, full, _layer_of(t, kept, recomputed + saved.transient, entry + saved.front, 2 * entry)
+    return none, full, _layer_of(t, kept, recomputed + saved.transient, saved, entry)
 
 
-def _layer_of(tokens: int, kept: float, extra: float, front: float, end: float) -> LayerActivations:
-    """From bytes per token; ``front`` and ``end`` with what is kept."""
-    return LayerActivations(
-        kept=round(kept * tokens),
-        extra=round(extra * tokens),
-        front=round((front - kept) * tokens),
-        end=round((end - kept) * tokens),
-    )
+def _layer_of(tokens: int, kept: float, extra: float, saved: Saved, entry: float) -> LayerActivations:
+    """From bytes per token; ``entry``: of its input, where that is kept for its recomputation."""
+    first, core, last = (round((entry + there - kept) * tokens) for there in saved.later)
+    return LayerActivations(round(kept * tokens), round(extra * tokens), (first, core, last))
 
 
 def _layer(setting: Setting, each: Block) -> Layer:

@@ -17,8 +17,9 @@ class Saved:
     """Outputs of matrix products and of the attention kernel: what selective checkpointing keeps."""
     transient: float = 0
     """Most that is there while the part runs backwards, beyond what it keeps."""
-    front: float = 0
-    """Of a whole block: most that is there of it once its MLP, which comes last, has run backwards."""
+    later: tuple[float, float, float] = (0, 0, 0)
+    """Of a whole block, most that is there of it while these run backwards: the first matrices of its MLP, the core of
+    attention, the projections before that."""
 
     def __add__(self, other: "Saved") -> "Saved":
         return Saved(

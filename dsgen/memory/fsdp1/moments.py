@@ -12,6 +12,7 @@ from math import ceil
 
 from dsgen.memory import frozen
 from dsgen.memory.activations.checkpointed import Activations, activations
+from dsgen.memory.activations.points import points
 from dsgen.memory.derived import derived
 from dsgen.memory.layers import per_layer, turning_points
 from dsgen.memory.ledger import Moment
@@ -135,11 +136,14 @@ def _backward(setting: Setting, activations: Activations, whole: int, gathered: 
         # Held inputs stay until the pass ends, and so does a block's own.
         stays = (len(layers) - index) * held
         kept = stays + (activations.kept if held else activations.upto[index])
-        yield {
-            "gradients": reduced + c * units.blocks[index],
-            "gathered_parameters": gathered.at_block(index) + dequantized(setting, blocks[index]),
-            "activations": kept + layers[index].extra,
-        }
+        for point in points(setting.shapes, index, layers[index]):
+            # A flat parameter that holds frozen weights too has a gradient as large as itself.
+            flat = units.blocks[index] if units.blocks[index] > blocks[index].trainable else point.gradients
+            yield {
+                "gradients": reduced + c * flat,
+                "gathered_parameters": gathered.at_block(index) + dequantized(setting, blocks[index]),
+                "activations": kept + (layers[index].extra if held else point.activations),
+            }
         yield {
             "gradients": reduced + 2 * c * units.blocks[index],
             "gathered_parameters": gathered.at_block(index),

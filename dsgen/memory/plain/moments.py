@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from dsgen.memory import frozen
 from dsgen.memory.activations.checkpointed import Activations, activations
-from dsgen.memory.backward import computed_from
+from dsgen.memory.activations.points import points
+from dsgen.memory.backward import EMBEDDING, computed_from
 from dsgen.memory.derived import derived
 from dsgen.memory.layers import per_layer, turning_points
 from dsgen.memory.ledger import Moment
@@ -74,19 +75,17 @@ def _backward(setting: Setting, activations: Activations, resident: int) -> Iter
     w = frozen.trained_width(setting)
     early = setting.training.optimizer.step == "in_backward"
     shapes = setting.shapes
-    embedding = sum(tensor.numel for tensor in shapes.outside if tensor.trainable and tensor.name == _EMBEDDING)
+    embedding = sum(tensor.numel for tensor in shapes.outside if tensor.trainable and tensor.name == EMBEDDING)
     computed = computed_from(shapes)
     for index in turning_points(shapes, setting.plan.checkpointing.kind != "every"):
         block = shapes.blocks[index]
-        made = block.trainable if early else computed[index] - embedding
-        yield {
-            "gradients": max(resident, w * made),
-            "activations": activations.upto[index] + activations.layers[index].extra,
-            "gathered_parameters": dequantized(setting, block),
-        }
-
-
-_EMBEDDING = "embed_tokens.weight"
+        behind = 0 if early else computed[index] - embedding - block.trainable
+        for point in points(shapes, index, activations.layers[index]):
+            yield {
+                "gradients": max(resident, w * (behind + point.gradients)),
+                "activations": activations.upto[index] + point.activations,
+                "gathered_parameters": dequantized(setting, block),
+            }
 
 
 def dequantized(setting: Setting, block: Block) -> int:

@@ -31,6 +31,9 @@ def decoder(request: Mapping[str, Any], layers: int) -> Any:
         torch.set_default_dtype(default)
     if request["loss"] == "fused_linear":
         model.loss = partial(kernels.fused_linear_loss, model)
+    else:
+        criterion = LOSSES[request["loss"]]
+        model.loss = lambda x, labels: criterion(model.logits(x), labels)
     return model.train()
 
 

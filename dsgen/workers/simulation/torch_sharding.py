@@ -59,7 +59,9 @@ class Plain:
     def loss(self, tokens: Any) -> Any:
         with torch.autocast("cpu", torch.bfloat16, enabled=self.request["autocast"]):
             outside = LOSSES.get(self.request["loss"])
-            return outside(self.model(tokens), tokens) if outside else self.model(tokens, tokens)
+            if outside is None or self.request["loss_inside"]:
+                return self.model(tokens, tokens)
+            return outside(self.model(tokens), tokens)
 
     def backward(self, loss: Any) -> None:
         loss.backward()
