@@ -11,12 +11,13 @@ if TYPE_CHECKING:
 
 FP32 = 4
 """Bytes of one element."""
-_UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("KB", 1e3))
+# Each from where on: 0.22 GB says more than 220 MB beside other GB, and 640 GB more than 0.64 TB.
+_UNITS = (("TB", 1e12, 1e12), ("GB", 1e9, 1e8), ("MB", 1e6, 1e5), ("KB", 1e3, 1e2))
 
 
 def in_bytes(count: float) -> str:
     """Bytes in decimal units with three digits, without zeros at the end: 16 GB, 0.22 GB."""
-    unit, size = next((pair for pair in _UNITS if count >= pair[1] / 10), ("bytes", 1))
+    unit, size = next(((unit, size) for unit, size, first in _UNITS if count >= first), ("bytes", 1))
     return f"{count / size:.3g} {unit}" if count < 1e15 else f"{count:.3g} bytes"
 
 

@@ -86,7 +86,7 @@ def test_json_under_a_yaml_name_is_read_as_its_loaders_read_it() -> None:
         "",
         "a: 1\n",
         "- train_batch_size: 8\n",
-        "deepspeed_config:\n  deepspeed_config_file: ds.json\n",
+        "deepspeed_config: ds.json\n",
         "training:\n  train_batch_size: 8\n  own: 1\n",
     ],
 )
