@@ -1,6 +1,7 @@
 """A DeepSpeed config as rules see it: values by path. Places and edits are for the runner."""
 
 import json
+from collections.abc import Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -100,6 +101,12 @@ class ConfigFile:
             if node is not None:
                 return (node.start, node.end) if where or not node.members else (node.start, node.start + 1)
             where, on = where[:-1], "key"
+
+    def topics(self, target: LintTarget) -> Set[str]:
+        """Its keys at any depth, the kinds of slips in it, and what else rules are about."""
+        from dsgen.lint.topics import topics_of  # late: it brings the schema along
+
+        return topics_of(self, target)
 
     def fix(self, change: Change) -> Fix | None:
         """The edits of a change; None where a dialect has another layout than theirs."""

@@ -1,7 +1,7 @@
 """Kinds of files that can be linted: how they are told apart and read. A kind's rules lie in ``rules/<kind>/``."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
@@ -30,6 +30,9 @@ class Readable(Protocol):
 
     def path_of(self, where: Any) -> Path | None:
         """Keys to what a mark points at; None where keys mean nothing."""
+
+    def topics(self, target: LintTarget) -> Set[str] | None:
+        """What the file has that rules are about; None where every rule has to look."""
 
     def fix(self, change: Change) -> Fix | None:
         """The edits of a change; None where it cannot be made."""

@@ -4,11 +4,11 @@ A rule is one file in ``dsgen/lint/rules/<kind>/``, named for the mistake (it mu
 generator of marks whose docstring is the user's page. Adding a file adds a rule; nothing else lists it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ class Rule:
     """Whether it runs on a file that could not be read, too."""
     last: bool
     """Whether it runs after the others, and looks at which findings comments have hidden."""
+    about: Set[str] = frozenset()
+    """Topics of files of which one must be there for it to find anything; none: it looks at every file."""
 
     @property
     def title(self) -> str:
@@ -49,6 +51,8 @@ class Rule:
     @property
     def text(self) -> str:
         """The page as Markdown, at the margin."""
+        from inspect import cleandoc  # late: it brings the whole of Python's syntax along
+
         return cleandoc(self.page)
 
 
@@ -57,12 +61,17 @@ def rule(
     *,
     kinds: tuple[str, ...],
     source: str,
+    about: tuple[str, ...] = (),
     since: str | None = None,
     until: str | None = None,
     unread: bool = False,
     last: bool = False,
 ) -> Callable[[Check], Check]:
-    """Registers the decorated generator under a code; its docstring is the page, its name the rule's."""
+    """Registers the decorated generator under a code; its docstring is the page, its name the rule's.
+
+    ``about``: topics (``Readable.topics``) of which a file must have one. They are read off its text before it is
+    imported, so they stand there as texts in parentheses.
+    """
 
     def register(check: Check) -> Check:
         name = str(getattr(check, "__name__", "")).replace("_", "-")
@@ -80,18 +89,40 @@ def rule(
             check=check,
             unread=unread,
             last=last,
+            about=frozenset(about),
         )
         return check
 
     return register
 
 
+def rules_for(kind: str, topics: Set[str] | None = None) -> tuple[Rule, ...]:
+    """The rules for one kind of file, by code: all, or those that may find something in a file with these topics.
+
+    Only those are imported, so however many rules there are, a start pays for those that it needs.
+    """
+    for module, about in _headers(kind):
+        if (topics is None or not about or about & topics) and module not in sys.modules:
+            import_module(module)
+    return tuple(
+        rule
+        for _, rule in sorted(_RULES.items())
+        if kind in rule.kinds and (topics is None or not rule.about or rule.about & topics)
+    )
+
+
 @cache
-def rules_for(kind: str) -> tuple[Rule, ...]:
-    """Every rule for one kind of file, by code; imports only that kind's folder."""
-    for file in sorted((RULES_FOLDER / kind).glob("[!_]*.py")):
-        import_module(f"dsgen.lint.rules.{kind}.{file.stem}")
-    return tuple(_RULES[code] for code in sorted(_RULES) if kind in _RULES[code].kinds)
+def _headers(kind: str) -> tuple[tuple[str, Set[str]], ...]:
+    """The modules of a kind's folder with what their rule is about, as far as their text tells."""
+    folder = RULES_FOLDER / kind
+    files = sorted(folder.glob("[!_]*.py"))
+    return tuple((f"dsgen.lint.rules.{kind}.{file.stem}", _about(file)) for file in files)
+
+
+def _about(file: Path) -> Set[str]:
+    head = file.read_text("utf-8").partition('"""')[0]
+    words = head.partition("about=(")[2].partition(")")[0]
+    return frozenset(words.split('"')[1::2])
 
 
 def known_rules() -> Mapping[str, Rule]:

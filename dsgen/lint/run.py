@@ -15,7 +15,7 @@ from dsgen.lint.target import LintTarget
 def lint_bytes(name: str, data: bytes, kind: Kind, target: LintTarget) -> list[Finding]:
     """Every finding in one file that no comment hides, in the order of its text."""
     file = kind.read(data, target, name)
-    rules = rules_for(kind.name)
+    rules = rules_for(kind.name, file.topics(target))
     found = _unique(finding for rule in rules if not rule.last for finding in _run(rule, name, file, target))
     for held in kind.further_configs(file, target):
         found |= _unique(_in_held(held, name))
@@ -31,13 +31,13 @@ def _unique(findings: Iterable[Finding]) -> dict[object, Finding]:
 
 def config_findings(config: Readable, target: LintTarget, name: str = "") -> list[Finding]:
     """Every finding in one DeepSpeed config that was read already, wherever it stands; comments hide none."""
-    rules = [rule for rule in rules_for("deepspeed") if not rule.last]
+    rules = [rule for rule in rules_for("deepspeed", config.topics(target)) if not rule.last]
     return list(_unique(finding for rule in rules for finding in _run(rule, name, config, target)).values())
 
 
 def _in_held(held: Held, name: str) -> Iterator[Finding]:
     """The findings in a config within another file, less those that hang on what is unknown there."""
-    rules = [rule for rule in rules_for(held.kind) if not rule.last]
+    rules = [rule for rule in rules_for(held.kind, held.config.topics(held.target)) if not rule.last]
     found = [finding for rule in rules for finding in _run(rule, name, held.config, held.target)]
     if held.left_open is None:
         yield from found

@@ -19,10 +19,20 @@ Keys = tuple[str, ...]
 
 def slips(file: ConfigFile, target: LintTarget, *kinds: Kind) -> Iterator[Mark]:
     """Marks of these kinds; the walk itself is done once per file."""
+    yield from (slip.mark for slip in _walked(file, target) if slip.kind in kinds)
+
+
+def kinds_of_slips(file: ConfigFile, target: LintTarget) -> set[Kind]:
+    """Which kinds there are."""
+    return {slip.kind for slip in _walked(file, target)}
+
+
+def _walked(file: ConfigFile, target: LintTarget) -> tuple[Slip, ...]:
     key = ("slips", target)
     if key not in file.memo:
         file.memo[key] = tuple(walk(file.section(), target))
-    yield from (slip.mark for slip in file.memo[key] if slip.kind in kinds)
+    found: tuple[Slip, ...] = file.memo[key]
+    return found
 
 
 def walk(config: Mapping[str, Any], target: LintTarget) -> Iterator[Slip]:

@@ -88,6 +88,9 @@ class PythonFile:
     def path_of(self, where: Any) -> None:
         """Code has no keys."""
 
+    def topics(self, target: LintTarget) -> None:
+        """Rules about code look at all of it."""
+
     def fix(self, change: Change) -> Fix:
         """The edits of a change: each step replaces a node by a text."""
         return Fix(

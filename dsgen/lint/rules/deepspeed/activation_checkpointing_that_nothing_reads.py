@@ -17,6 +17,7 @@ _KEYS = (
 @rule(
     "DS804",
     kinds=("deepspeed",),
+    about=("activation_checkpointing",),
     source="deepspeed/runtime/activation_checkpointing/checkpointing.py:configure; transformers/trainer.py",
 )
 def activation_checkpointing_that_nothing_reads(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS517",
     kinds=("deepspeed",),
+    about=("optimizer",),
     source="deepspeed/runtime/engine.py:_configure_basic_optimizer (ADAM_W_MODE_DEFAULT True)",
 )
 def adam_that_is_adamw(file: ConfigFile, _target: LintTarget) -> Iterator[Mark]:

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS410",
     kinds=("deepspeed",),
+    about=("amp",),
     until="0.19.8",
     source="deepspeed/runtime/engine.py:_do_optimizer_sanity_check (0.19.7)",
 )

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS405",
     kinds=("deepspeed",),
+    about=("auto-that-nobody-fills",),
     source=(
         "deepspeed/runtime/config_utils.py (drops it); transformers/integrations/deepspeed.py; "
         "accelerate/utils/dataclasses.py"

@@ -9,6 +9,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS411",
     kinds=("deepspeed",),
+    about=("torch_autocast",),
     since="0.17.2",
     source="deepspeed/runtime/torch_autocast.py:_validate_auto_cast_settings",
 )

@@ -11,6 +11,7 @@ _SIZES = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumu
 @rule(
     "DS203",
     kinds=("deepspeed",),
+    about=("elasticity",),
     until="0.19.8",
     source="deepspeed/runtime/config.py: One or more batch related parameters were found (0.19.7)",
 )

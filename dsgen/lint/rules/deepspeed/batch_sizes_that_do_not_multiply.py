@@ -13,6 +13,7 @@ _FACTORS = {"train_micro_batch_size_per_gpu": "micro batch", "gradient_accumulat
 @rule(
     "DS201",
     kinds=("deepspeed",),
+    about=("train_batch_size",),
     source="deepspeed/runtime/config.py:_batch_assertion, _set_batch_related_parameters",
 )
 def batch_sizes_that_do_not_multiply(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -12,6 +12,7 @@ _BF16 = ("bf16", "bfloat16", "torch.bfloat16")
 @rule(
     "DS701",
     kinds=("deepspeed",),
+    about=("target.gpu",),
     source="torch/cuda/__init__.py:is_bf16_supported (major >= 8, else emulated), "
     "deepspeed/accelerator/cuda_accelerator.py:is_bf16_supported",
 )

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS414",
     kinds=("deepspeed",),
+    about=("communication_data_type",),
     source="deepspeed/runtime/engine.py:communication_data_type",
 )
 def bf16_gradients_sent_in_fp16(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -14,6 +14,7 @@ _SHARE = 4
 @rule(
     "DS705",
     kinds=("deepspeed",),
+    about=("target.model", "target.gpu"),
     source="deepspeed/runtime/zero/stage_1_and_2.py:setup_buckets, zero/stage3.py:_setup_for_real_optimizer",
 )
 def bucket_larger_than_the_model(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -19,6 +19,7 @@ _DEEP = (
 @rule(
     "DS803",
     kinds=("deepspeed",),
+    about=("compile",),
     since="0.16.6",
     source="deepspeed/compile/init_z3.py, runtime/engine.py:compile",
 )

@@ -11,6 +11,7 @@ _PARTS = {"data_sampling": ("curriculum_learning", "dynamic_batching"), "data_ro
 @rule(
     "DS801",
     kinds=("deepspeed",),
+    about=("data_efficiency",),
     source="deepspeed/runtime/data_pipeline/config.py, runtime/engine.py:_configure_curriculum_scheduler",
 )
 def data_efficiency_that_is_switched_off_above(file: ConfigFile, _target: LintTarget) -> Iterator[Mark]:

@@ -9,6 +9,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS807",
     kinds=("deepspeed",),
+    about=("datastates_ckpt",),
     since="0.18.1",
     source="deepspeed/datastates/config.py:DeepSpeedDataStatesConfig",
 )

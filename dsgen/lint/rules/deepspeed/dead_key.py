@@ -7,7 +7,7 @@ from dsgen.lint.schema_walk import slips
 from dsgen.lint.target import LintTarget
 
 
-@rule("DS116", kinds=("deepspeed",), source="no reader of the key in the DeepSpeed sources")
+@rule("DS116", kinds=("deepspeed",), about=("dead-key",), source="no reader of the key in the DeepSpeed sources")
 def dead_key(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """A key that DeepSpeed parses and nothing reads (advice, shown with ``--info``).
 

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS102",
     kinds=("deepspeed",),
+    about=("duplicate-key",),
     source="deepspeed/runtime/config_utils.py:dict_raise_error_on_duplicate_keys; json of Python keeps the last",
 )
 def duplicate_key(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -9,6 +9,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS802",
     kinds=("deepspeed",),
+    about=("quantize_training",),
     until="0.19.7",
     source="deepspeed/runtime/config.py: Eigenvalue based MoQ is temporarily disabled (0.19.6)",
 )

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS315",
     kinds=("deepspeed",),
+    about=("elastic_checkpoint",),
     source="deepspeed/runtime/zero/stage3.py:state_dict, load_state_dict (elastic_checkpoint)",
 )
 def elastic_checkpoint_at_stage_3(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS602",
     kinds=("deepspeed",),
+    about=("expert_parallel",),
     since="0.19.2",
     source="deepspeed/module_inject/auto_ep_config.py, runtime/engine.py:_validate_zero3_moe_compatibility",
 )

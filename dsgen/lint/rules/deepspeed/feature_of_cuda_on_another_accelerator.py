@@ -11,6 +11,7 @@ _NOT_CUDA = ("intel",)
 @rule(
     "DS709",
     kinds=("deepspeed",),
+    about=("target.gpu",),
     source="deepspeed/runtime/swap_tensor/aio_config.py, runtime/superoffload/superoffload_stage3.py",
 )
 def feature_of_cuda_on_another_accelerator(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -11,6 +11,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS101",
     kinds=("deepspeed",),
+    about=("cannot-be-read",),
     source=(
         "hjson 3.1 (deepspeed/runtime/config.py:DeepSpeedConfig.__init__); json of Python for transformers "
         "and accelerate"

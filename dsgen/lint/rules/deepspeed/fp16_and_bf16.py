@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS401",
     kinds=("deepspeed",),
+    about=("fp16",),
     source=(
         "deepspeed/runtime/config.py:_initialize_params (bfloat16 and fp16 modes cannot be simultaneously enabled)"
     ),

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS702",
     kinds=("deepspeed",),
+    about=("target.gpu",),
     source="deepspeed/accelerator/cuda_accelerator.py:is_fp16_supported, runtime/engine.py:_do_sanity_check",
 )
 def fp16_before_volta(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

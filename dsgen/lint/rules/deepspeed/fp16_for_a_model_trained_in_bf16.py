@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS703",
     kinds=("deepspeed",),
+    about=("target.model",),
     source="deepspeed/runtime/fp16/loss_scaler.py:DynamicLossScaler.update_scale (raises at the minimum); "
     "dsgen/facts/models.csv (native_dtype)",
 )

@@ -12,6 +12,7 @@ _DYNAMIC = ("initial_scale_power", "loss_scale_window", "hysteresis", "consecuti
 @rule(
     "DS402",
     kinds=("deepspeed",),
+    about=("fp16",),
     source="deepspeed/runtime/fp16/loss_scaler.py:CreateLossScaler (loss_scale != 0 is a static scale)",
 )
 def fp16_without_dynamic_loss_scaling(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

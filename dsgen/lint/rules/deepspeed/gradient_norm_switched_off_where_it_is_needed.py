@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS312",
     kinds=("deepspeed",),
+    about=("compute_grad_norm",),
     source=(
         "deepspeed/runtime/zero/config.py:DeepSpeedZeroConfig (0.19.7); runtime/engine.py:_configure_zero_optimizer"
     ),

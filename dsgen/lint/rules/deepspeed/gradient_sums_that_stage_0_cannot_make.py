@@ -18,6 +18,7 @@ _WITHOUT_BF16_OPTIMIZER = "0.18.5"
 @rule(
     "DS409",
     kinds=("deepspeed",),
+    about=("fp16", "bf16"),
     source="deepspeed/runtime/engine.py:_do_optimizer_sanity_check",
 )
 def gradient_sums_that_stage_0_cannot_make(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS601",
     kinds=("deepspeed",),
+    about=("zero_hpz_partition_size",),
     source="deepspeed/utils/groups.py:_create_zero_param_parallel_group (_ensure_divisibility)",
 )
 def hpz_size_that_does_not_divide_the_ranks(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -13,6 +13,7 @@ _HIGHEST, _LOWEST = 24, 4
 @rule(
     "DS404",
     kinds=("deepspeed",),
+    about=("initial_scale_power",),
     source="deepspeed/runtime/fp16/loss_scaler.py:DynamicLossScaler (starts at 2**initial_scale_power, no bound)",
 )
 def initial_loss_scale_out_of_reach(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

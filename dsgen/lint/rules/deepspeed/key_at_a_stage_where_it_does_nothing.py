@@ -23,6 +23,7 @@ _OWN_RULES = {
 @rule(
     "DS307",
     kinds=("deepspeed",),
+    about=("zero_optimization",),
     source="deepspeed/runtime/engine.py:_configure_zero_optimizer (what each stage's optimizer is handed)",
 )
 def key_at_a_stage_where_it_does_nothing(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS117",
     kinds=("deepspeed",),
+    about=("key-given-twice",),
     source="pydantic aliases (populate_by_name) and deepspeed/runtime/config_utils.py:_process_deprecated_field",
 )
 def key_given_twice(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

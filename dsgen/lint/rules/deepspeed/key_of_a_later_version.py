@@ -7,7 +7,12 @@ from dsgen.lint.schema_walk import slips
 from dsgen.lint.target import LintTarget
 
 
-@rule("DS115", kinds=("deepspeed",), source="first release whose config class has the field")
+@rule(
+    "DS115",
+    kinds=("deepspeed",),
+    about=("key-of-a-later-version",),
+    source="first release whose config class has the field",
+)
 def key_of_a_later_version(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """A key that came with a later DeepSpeed than the stated one, which refuses or ignores it.
 

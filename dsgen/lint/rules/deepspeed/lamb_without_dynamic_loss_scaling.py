@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS509",
     kinds=("deepspeed",),
+    about=("optimizer",),
     source="deepspeed/runtime/engine.py:_do_sanity_check",
 )
 def lamb_without_dynamic_loss_scaling(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

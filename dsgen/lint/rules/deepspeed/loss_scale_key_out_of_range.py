@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS403",
     kinds=("deepspeed",),
+    about=("loss_scale_window", "min_loss_scale"),
     source=(
         "deepspeed/runtime/precision_config.py:_validate_dynamic_loss_scale_params; fp16/loss_scaler.py:update_scale"
     ),

@@ -13,6 +13,7 @@ _FEW = 10
 @rule(
     "DS412",
     kinds=("deepspeed",),
+    about=("loss_scale_window",),
     source="deepspeed/runtime/fp16/loss_scaler.py:DynamicLossScaler.update_scale",
 )
 def loss_scale_that_doubles_at_once(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

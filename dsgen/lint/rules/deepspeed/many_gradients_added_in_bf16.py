@@ -14,6 +14,7 @@ _FP32 = ("fp32", "float32", "float", "torch.float32")  # deepspeed/runtime/confi
 @rule(
     "DS406",
     kinds=("deepspeed",),
+    about=("gradient_accumulation_steps",),
     source="deepspeed/runtime/engine.py:get_data_types (grad_accum_dtype defaults to the model's)",
 )
 def many_gradients_added_in_bf16(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -6,7 +6,12 @@ from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
 
-@rule("DS501", kinds=("deepspeed",), source="deepspeed/runtime/engine.py:_configure_basic_optimizer (ValueError)")
+@rule(
+    "DS501",
+    kinds=("deepspeed",),
+    about=("max_grad_norm",),
+    source="deepspeed/runtime/engine.py:_configure_basic_optimizer (ValueError)",
+)
 def max_grad_norm_in_the_optimizer(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """max_grad_norm among the optimizer's parameters: the engine raises.
 

@@ -9,6 +9,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS806",
     kinds=("deepspeed",),
+    about=("wall_clock_breakdown", "flops_profiler", "comms_logger"),
     source="deepspeed/utils/timer.py:SynchronizedWallClockTimer, runtime/engine.py (flops_profiler "
     "forces wall_clock_breakdown)",
 )

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS604",
     kinds=("deepspeed",),
+    about=("mics_shard_size",),
     since="0.9.2",
     until="0.19.7",
     source="deepspeed/runtime/zero/mics.py, mics_utils.py (0.19.6)",

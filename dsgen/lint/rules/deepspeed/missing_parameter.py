@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS505",
     kinds=("deepspeed",),
+    about=("missing-parameter",),
     source="deepspeed/runtime/lr_schedules.py: constructors of WarmupDecayLR, WarmupCosineLR, OneCycle",
 )
 def missing_parameter(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

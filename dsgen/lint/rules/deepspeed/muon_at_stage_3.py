@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS511",
     kinds=("deepspeed",),
+    about=("optimizer",),
     since="0.17.6",
     source="deepspeed/runtime/zero/stage3.py: Muon and reduce scatter cannot be used together",
 )

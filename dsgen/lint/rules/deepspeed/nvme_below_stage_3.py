@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS302",
     kinds=("deepspeed",),
+    about=("offload_optimizer",),
     source="deepspeed/runtime/zero/stage_1_and_2.py:DeepSpeedZeroOptimizer (any device but none sets cpu_offload)",
 )
 def nvme_below_stage_3(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -12,6 +12,7 @@ _SECTIONS: tuple[Offload, ...] = ("offload_optimizer", "offload_param")
 @rule(
     "DS305",
     kinds=("deepspeed",),
+    about=("offload_optimizer", "offload_param"),
     source=(
         "deepspeed/runtime/zero/stage3.py:_configure_tensor_swapping; partition_parameters.py:_validate_remote_device"
     ),

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS318",
     kinds=("deepspeed",),
+    about=("allgather_bucket_size",),
     source="deepspeed/runtime/zero/stage_1_and_2.py: allgather_bucket_size must be a multiple of "
     "nccl_start_alignment_factor",
 )

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS301",
     kinds=("deepspeed",),
+    about=("offload_param",),
     source="deepspeed/runtime/engine.py:_configure_zero_optimizer (only stage 3 is handed offload_param)",
 )
 def offload_param_below_stage_3(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -12,7 +12,12 @@ _USE = "use AdamW, Adam, Adagrad or Lion"
 _TORCH = deepspeed_schema()["properties"]["optimizer"]["x-dsgen"]["variants"]["others"]["names"]
 
 
-@rule("DS309", kinds=("deepspeed",), source="deepspeed/runtime/engine.py:_configure_basic_optimizer")
+@rule(
+    "DS309",
+    kinds=("deepspeed",),
+    about=("offload_optimizer",),
+    source="deepspeed/runtime/engine.py:_configure_basic_optimizer",
+)
 def offload_with_an_optimizer_that_has_no_cpu_version(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """CPU offload with an optimizer of which DeepSpeed has no CPU version.
 

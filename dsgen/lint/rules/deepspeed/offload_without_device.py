@@ -6,7 +6,12 @@ from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
 
-@rule("DS304", kinds=("deepspeed",), source="deepspeed/runtime/zero/offload_config.py (device defaults to none)")
+@rule(
+    "DS304",
+    kinds=("deepspeed",),
+    about=("offload_optimizer", "offload_param"),
+    source="deepspeed/runtime/zero/offload_config.py (device defaults to none)",
+)
 def offload_without_device(file: ConfigFile, _target: LintTarget) -> Iterator[Mark]:
     """An offload section without a device: the device is then none, and nothing is offloaded.
 

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS708",
     kinds=("deepspeed",),
+    about=("target.host_memory",),
     source="deepspeed/ops/adam/cpu_adam.py, runtime/zero/stage3.py (fp32 weights, gradients and two states in RAM)",
 )
 def offloaded_states_beyond_host_memory(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

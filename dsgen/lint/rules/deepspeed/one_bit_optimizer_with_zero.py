@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS510",
     kinds=("deepspeed",),
+    about=("optimizer",),
     until="0.19.7",
     source="deepspeed/runtime/engine.py:_configure_basic_optimizer (0.19.6)",
 )

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS303",
     kinds=("deepspeed",),
+    about=("offload_optimizer",),
     source=(
         "deepspeed/runtime/engine.py:zero_use_cpu_optimizer (asks only the device); deepspeed/ops/adam/cpu_adam.py:step"
     ),

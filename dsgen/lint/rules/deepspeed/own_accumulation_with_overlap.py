@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS316",
     kinds=("deepspeed",),
+    about=("managed_gradient_accumulation",),
     since="0.19.4",
     source="deepspeed/runtime/engine.py:_do_sanity_check",
 )

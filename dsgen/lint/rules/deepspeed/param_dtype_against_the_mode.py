@@ -17,6 +17,7 @@ _NAMES = {
 @rule(
     "DS408",
     kinds=("deepspeed",),
+    about=("param_dtype",),
     since="0.19.2",
     source="deepspeed/runtime/engine.py:_assert_valid_mixed_precision_config",
 )

@@ -13,6 +13,7 @@ _DEFAULT = 1e8
 @rule(
     "DS706",
     kinds=("deepspeed",),
+    about=("target.model",),
     source="deepspeed/runtime/swap_tensor/partitioned_param_swapper.py: More elements N than buffer size",
 )
 def parameter_shard_beyond_its_buffer(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

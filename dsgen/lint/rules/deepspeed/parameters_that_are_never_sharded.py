@@ -14,6 +14,7 @@ _LIMIT = "stage3_model_persistence_threshold"
 @rule(
     "DS323",
     kinds=("deepspeed",),
+    about=("stage3_param_persistence_threshold", "param_persistence_threshold"),
     source="deepspeed/runtime/zero/parameter_offload.py:mark_persistent_parameters",
 )
 def parameters_that_are_never_sharded(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

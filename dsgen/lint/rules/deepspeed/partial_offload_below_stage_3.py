@@ -7,7 +7,7 @@ from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
 
-@rule("DS308", kinds=("deepspeed",), source="deepspeed/runtime/zero/config.py:offload_ratio_check")
+@rule("DS308", kinds=("deepspeed",), about=("ratio",), source="deepspeed/runtime/zero/config.py:offload_ratio_check")
 def partial_offload_below_stage_3(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """``offload_optimizer.ratio`` below 1 (part of the step on the CPU) works only at stage 3.
 

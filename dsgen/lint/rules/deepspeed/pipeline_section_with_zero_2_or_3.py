@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS317",
     kinds=("deepspeed",),
+    about=("pipeline",),
     source="deepspeed/runtime/pipe/engine.py:PipelineEngine.__init__",
 )
 def pipeline_section_with_zero_2_or_3(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

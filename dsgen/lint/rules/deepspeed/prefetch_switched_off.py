@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS322",
     kinds=("deepspeed",),
+    about=("stage3_max_live_parameters", "max_live_parameters", "stage3_prefetch_bucket_size", "prefetch_bucket_size"),
     source="deepspeed/runtime/zero/partitioned_param_coordinator.py:fetch_sub_module (max_params_to_prefetch)",
 )
 def prefetch_switched_off(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS311",
     kinds=("deepspeed",),
+    about=("prescale_gradients", "gradient_predivide_factor"),
     source="deepspeed/runtime/zero/stage_1_and_2.py and stage3.py (assert in average_tensor, __avg_scatter_grads)",
 )
 def prescaled_gradients_with_reduce_scatter(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS603",
     kinds=("deepspeed",),
+    about=("zero_quantized_gradients",),
     since="0.10.0",
     source="deepspeed/runtime/zero/stage3.py:__add_grads, utils/groups.py:_get_local_all_to_all_group",
 )

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS606",
     kinds=("deepspeed",),
+    about=("zero_quantized_weights",),
     since="0.10.0",
     until="0.19.6",
     source="deepspeed/runtime/zero/partition_parameters.py:CUDAQuantizer.quantize",

@@ -7,7 +7,12 @@ from dsgen.lint.schema_walk import slips
 from dsgen.lint.target import LintTarget
 
 
-@rule("DS113", kinds=("deepspeed",), source="deepspeed/runtime/config.py:_reject_removed_config_keys")
+@rule(
+    "DS113",
+    kinds=("deepspeed",),
+    about=("removed-key", "key-removed-later"),
+    source="deepspeed/runtime/config.py:_reject_removed_config_keys",
+)
 def removed_key(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """A key of a feature that DeepSpeed has removed.
 

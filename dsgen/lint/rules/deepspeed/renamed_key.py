@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS114",
     kinds=("deepspeed",),
+    about=("renamed-key", "old-key"),
     source="deepspeed/runtime/swap_tensor/aio_config.py; runtime/constants.py; zero/config.py (deprecated fields)",
 )
 def renamed_key(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

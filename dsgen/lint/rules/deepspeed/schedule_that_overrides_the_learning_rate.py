@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS514",
     kinds=("deepspeed",),
+    about=("scheduler",),
     source="deepspeed/runtime/lr_schedules.py:WarmupLR, WarmupDecayLR",
 )
 def schedule_that_overrides_the_learning_rate(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -9,6 +9,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS508",
     kinds=("deepspeed",),
+    about=("scheduler",),
     source="deepspeed/runtime/engine.py:_scheduler_from_config (scheduler(optimizer, **None))",
 )
 def scheduler_without_params(file: ConfigFile, _target: LintTarget) -> Iterator[Mark]:

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS607",
     kinds=("deepspeed",),
+    about=("sequence_parallel_size",),
     source="deepspeed/__init__.py:initialize (mesh_param), runtime/sequence_parallel/ulysses_sp.py",
 )
 def sequence_parallel_without_a_mesh(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

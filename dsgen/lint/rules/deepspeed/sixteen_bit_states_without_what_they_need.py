@@ -14,7 +14,12 @@ _KEYS = (
 )
 
 
-@rule("DS407", kinds=("deepspeed",), source="deepspeed/runtime/config.py:_do_error_check")
+@rule(
+    "DS407",
+    kinds=("deepspeed",),
+    about=("fp16_master_weights_and_grads", "bf16_master_weights_and_grads", "bf16_optimizer_states"),
+    source="deepspeed/runtime/config.py:_do_error_check",
+)
 def sixteen_bit_states_without_what_they_need(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """Master weights or optimizer states in 16 bits where DeepSpeed does not support them.
 

@@ -12,6 +12,7 @@ _SIXTEEN_BIT = ("bf16_master_weights_and_grads", "fp16_master_weights_and_grads"
 @rule(
     "DS707",
     kinds=("deepspeed",),
+    about=("target.model",),
     source="arXiv 1910.02054 section 3.1 (2 + 2 + K bytes a parameter), deepspeed/runtime/zero",
 )
 def states_larger_than_the_gpu(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

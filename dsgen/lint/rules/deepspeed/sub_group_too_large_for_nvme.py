@@ -13,6 +13,7 @@ LARGEST = 1e10
 @rule(
     "DS310",
     kinds=("deepspeed",),
+    about=("offload_optimizer",),
     source="deepspeed/runtime/zero/stage3.py:_create_fp16_sub_groups; swap_tensor/partitioned_optimizer_swapper.py",
 )
 def sub_group_too_large_for_nvme(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

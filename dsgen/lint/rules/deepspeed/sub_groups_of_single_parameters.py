@@ -13,6 +13,7 @@ _SMALL = 1_000_000
 @rule(
     "DS324",
     kinds=("deepspeed",),
+    about=("sub_group_size",),
     source="deepspeed/runtime/zero/stage3.py:_create_fp16_sub_groups",
 )
 def sub_groups_of_single_parameters(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -7,7 +7,12 @@ from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
 
-@rule("DS313", kinds=("deepspeed",), source="deepspeed/runtime/config.py:_do_error_check (0.19.6)")
+@rule(
+    "DS313",
+    kinds=("deepspeed",),
+    about=("gradient_allreduce_op",),
+    source="deepspeed/runtime/config.py:_do_error_check (0.19.6)",
+)
 def summed_gradients_where_only_means_work(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """gradient_allreduce_op sum with stage 3, ZenFlow or DeepCompile: DeepSpeed raises.
 

@@ -14,6 +14,7 @@ _SUB_GROUP, _EVERYTHING = 1e9, 1e10
 @rule(
     "DS704",
     kinds=("deepspeed",),
+    about=("target.host_memory",),
     source="deepspeed/runtime/swap_tensor/partitioned_param_swapper.py:_configure_aio, "
     "optimizer_utils.py:OptimizerSwapper (largest_numel x buffer_count)",
 )

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS605",
     kinds=("deepspeed",),
+    about=("tensor_parallel",),
     since="0.16.4",
     source="deepspeed/runtime/engine.py:_apply_autotp_partitioning, utils/groups.py",
 )

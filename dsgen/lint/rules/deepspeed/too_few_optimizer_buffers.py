@@ -13,6 +13,7 @@ _NEEDED = {"adam": 4, "adamw": 4, "lion": 3, "adagrad": 3}
 @rule(
     "DS319",
     kinds=("deepspeed",),
+    about=("buffer_count",),
     source="deepspeed/runtime/swap_tensor/partitioned_optimizer_swapper.py:swap_in_optimizer_state "
     "(required_buffer_count)",
 )

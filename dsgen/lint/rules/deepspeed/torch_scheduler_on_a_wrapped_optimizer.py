@@ -13,6 +13,7 @@ _TORCH = deepspeed_schema()["properties"]["scheduler"]["x-dsgen"]["variants"]["o
 @rule(
     "DS504",
     kinds=("deepspeed",),
+    about=("scheduler",),
     source="deepspeed/runtime/base_optimizer.py (DeepSpeedOptimizer is no torch Optimizer); DeepSpeed issue 6992",
 )
 def torch_scheduler_on_a_wrapped_optimizer(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS110",
     kinds=("deepspeed",),
+    about=("unknown-key",),
     source="deepspeed/runtime/config_utils.py:DeepSpeedConfigModel (extra=forbid); config.py:_initialize_params",
 )
 def unknown_key(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS502",
     kinds=("deepspeed",),
+    about=("optimizer",),
     source=(
         "deepspeed/runtime/engine.py:_is_supported_optimizer (DeepSpeed's names in any case, else "
         "getattr(torch.optim, type))"

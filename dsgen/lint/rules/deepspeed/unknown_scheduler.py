@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS503",
     kinds=("deepspeed",),
+    about=("scheduler",),
     source="deepspeed/runtime/engine.py:_scheduler_from_config (lr_schedules, else torch.optim.lr_scheduler)",
 )
 def unknown_scheduler(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

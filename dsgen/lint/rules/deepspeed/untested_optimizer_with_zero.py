@@ -13,6 +13,7 @@ _UNTESTED = {"lamb", "musgd", *deepspeed_schema()["properties"]["optimizer"]["x-
 @rule(
     "DS506",
     kinds=("deepspeed",),
+    about=("optimizer",),
     source=(
         "deepspeed/runtime/engine.py:_do_optimizer_sanity_check; "
         "deepspeed/runtime/zero/utils.py:ZERO_SUPPORTED_OPTIMIZERS"

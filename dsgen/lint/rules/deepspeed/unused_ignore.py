@@ -7,7 +7,7 @@ from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
 
-@rule("DS109", kinds=("deepspeed",), source="dsgen/lint/ignores.py", unread=True, last=True)
+@rule("DS109", kinds=("deepspeed",), about=("ignore",), source="dsgen/lint/ignores.py", unread=True, last=True)
 def unused_ignore(file: ConfigFile, _target: LintTarget) -> Iterator[Mark]:
     """A ``dsgen: ignore[CODE]`` that hides nothing.
 

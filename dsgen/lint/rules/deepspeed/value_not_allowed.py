@@ -10,6 +10,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS112",
     kinds=("deepspeed",),
+    about=("value-not-allowed",),
     source="deepspeed/runtime/zero/config.py; offload_config.py; precision_config.py; config.py",
 )
 def value_not_allowed(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:

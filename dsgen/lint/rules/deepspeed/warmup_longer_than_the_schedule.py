@@ -9,7 +9,12 @@ from dsgen.lint.target import LintTarget
 _DEFAULT = 1000
 
 
-@rule("DS507", kinds=("deepspeed",), source="deepspeed/runtime/lr_schedules.py:WarmupDecayLR (warns only)")
+@rule(
+    "DS507",
+    kinds=("deepspeed",),
+    about=("scheduler",),
+    source="deepspeed/runtime/lr_schedules.py:WarmupDecayLR (warns only)",
+)
 def warmup_longer_than_the_schedule(file: ConfigFile, _target: LintTarget) -> Iterator[Mark]:
     """A warm-up that is longer than the whole schedule: the learning rate never reaches its maximum.
 

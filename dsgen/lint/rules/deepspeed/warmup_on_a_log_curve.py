@@ -9,6 +9,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS515",
     kinds=("deepspeed",),
+    about=("scheduler",),
     source="deepspeed/runtime/lr_schedules.py:WarmupLR._get_gamma (log(step + 1) / log(warmup_num_steps))",
 )
 def warmup_on_a_log_curve(file: ConfigFile, _target: LintTarget) -> Iterator[Mark]:

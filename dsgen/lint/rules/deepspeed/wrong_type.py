@@ -8,7 +8,12 @@ from dsgen.lint.schema_walk import slips
 from dsgen.lint.target import LintTarget
 
 
-@rule("DS111", kinds=("deepspeed",), source="pydantic 2 conversion rules; deepspeed/runtime/config.py")
+@rule(
+    "DS111",
+    kinds=("deepspeed",),
+    about=("wrong-type",),
+    source="pydantic 2 conversion rules; deepspeed/runtime/config.py",
+)
 def wrong_type(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """A value of another type than the key wants.
 

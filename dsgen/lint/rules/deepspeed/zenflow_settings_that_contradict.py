@@ -11,6 +11,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS314",
     kinds=("deepspeed",),
+    about=("zenflow",),
     since="0.17.5",
     source="deepspeed/runtime/zenflow/engine.py:configure_zenflow, zenflow_stage_1_and_2.py",
 )

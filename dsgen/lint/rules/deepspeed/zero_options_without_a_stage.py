@@ -7,7 +7,10 @@ from dsgen.lint.target import LintTarget
 
 
 @rule(
-    "DS306", kinds=("deepspeed",), source=("deepspeed/runtime/zero/config.py:DeepSpeedZeroConfig (stage defaults to 0)")
+    "DS306",
+    kinds=("deepspeed",),
+    about=("zero_optimization",),
+    source=("deepspeed/runtime/zero/config.py:DeepSpeedZeroConfig (stage defaults to 0)"),
 )
 def zero_options_without_a_stage(file: ConfigFile, _target: LintTarget) -> Iterator[Mark]:
     """A zero_optimization section without a stage.
