@@ -11,6 +11,7 @@ from importlib import import_module
 
 from dsgen import __version__
 from dsgen.cli import streams
+from dsgen.cli.calibration_flag import in_force
 from dsgen.errors import InputError, Place, Problem, ProblemsError
 
 # name -> what --help says in one line. The module is dsgen.cli.<name>.
@@ -18,6 +19,7 @@ COMMANDS = {
     "init": "make a first spec: from answers, from this machine, from files that exist",
     "plan": "decide how to train, and say why",
     "build": "write the config (or a folder with script and launchers) of the decided plan",
+    "convert": "write a config that exists already in another format",
     "estimate": "show what a config that exists already takes, in bytes and seconds",
     "smoke": "run a config for a few real steps",
     "lint": "find mistakes in DeepSpeed configs and in training code",
@@ -25,7 +27,8 @@ COMMANDS = {
     "upgrade": "show what another DeepSpeed version changes",
     "effective": "show a config as a DeepSpeed version acts on it",
     "schema": "print a plain JSON Schema for editors",
-    "score": "hold predicted memory against measured runs",
+    "score": "hold predicted memory and throughput against measured runs",
+    "calibrate": "tune the named constants with your own runs",
     "rule": "explain a lint rule, with examples",
     "show": "list the models, GPUs, nodes and lint rules that dsgen knows",
 }
@@ -93,4 +96,5 @@ def _run(argv: list[str]) -> int:
     if command is not None and command not in COMMANDS:
         _refuse_unknown(command)
     args = _parser(command).parse_args(argv)
-    return int(import_module(f"dsgen.cli.{args.command}").run(args))
+    with in_force(args):
+        return int(import_module(f"dsgen.cli.{args.command}").run(args))

@@ -3,7 +3,9 @@
 import argparse
 import sys
 from dataclasses import replace
+from typing import Any
 
+from dsgen.cli.calibration_flag import add_calibration
 from dsgen.cli.streams import console
 from dsgen.errors import InputError, Place, ProblemsError, RefusedError
 from dsgen.estimate.document import Named, read_named
@@ -32,7 +34,9 @@ _VERSIONS = ("deepspeed", "torch", "transformers", "accelerate")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of this command."""
-    parser.add_argument("config", metavar="CONFIG", help="a DeepSpeed config, or a spec.yaml; - is standard input")
+    parser.add_argument(
+        "config", metavar="CONFIG", help="a DeepSpeed config, accelerate's with one in it, FSDP2 code, or a spec.yaml"
+    )
     parser.add_argument("--format", choices=["text", "json"], default="text", help="form of the output")
     parser.add_argument(
         "--simulate",
@@ -42,6 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=_positive, default=300, help="limit of a simulation (default: 300)"
     )
+    add_calibration(parser)
+    add_target(parser)
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """The flags that say what a config can't."""
     group = parser.add_argument_group("what the config runs on, and what it cannot say")
     group.add_argument("--spec", metavar="SPEC", help="a spec.yaml that says all of these; flags say otherwise")
     for flag, metavar, help in _FLAGS:
@@ -76,10 +86,7 @@ def run(args: argparse.Namespace) -> int:
     if named.is_spec:
         return _of_spec(named, args)
     base = read_spec(args.spec) if args.spec is not None else None
-    versions = {name: getattr(args, name) for name in _VERSIONS if getattr(args, name) is not None}
-    names = [flag[2:].replace("-", "_") for flag, *_ in (*_FLAGS, *_COUNTS)]
-    flags = {name: getattr(args, name) for name in (*names, "loaded_by")}
-    found = estimate(named, flags, base, versions)
+    found = estimate(named, flags_of(args), base, versions_of(args))
     view = PlanView(
         inputs=found.inputs, shown=found.candidate, reasons=(), alternatives=(), rejected=(), notes=found.notes
     )
@@ -89,6 +96,17 @@ def run(args: argparse.Namespace) -> int:
     if not found.candidate.fit.fits:
         raise RefusedError.at(f"this does not fit: {overflow_words(found.candidate.fit)}", Place(named.name))
     return 0
+
+
+def flags_of(args: argparse.Namespace) -> dict[str, Any]:
+    """What was given of ``add_target``; None where a flag was not."""
+    names = [flag[2:].replace("-", "_") for flag, *_ in (*_FLAGS, *_COUNTS)]
+    return {name: getattr(args, name) for name in (*names, "loaded_by")}
+
+
+def versions_of(args: argparse.Namespace) -> dict[str, str]:
+    """The versions that were given."""
+    return {name: getattr(args, name) for name in _VERSIONS if getattr(args, name) is not None}
 
 
 def _of_spec(named: Named, args: argparse.Namespace) -> int:

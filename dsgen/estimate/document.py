@@ -15,6 +15,7 @@ from dsgen.documents.yaml_text import read_yaml
 from dsgen.errors import InputError, Place
 from dsgen.formats.accelerate.read import Accelerate, is_accelerate
 from dsgen.formats.accelerate.read import read as read_accelerate
+from dsgen.formats.fsdp2.read import is_fsdp2
 from dsgen.spec.source import working_folder
 
 _OF_DEEPSPEED = frozenset(
@@ -32,6 +33,8 @@ class Named:
     """What relative paths in it are relative to."""
     document: Document
     is_spec: bool
+    code: Mapping[str, str] | None = None
+    """FSDP2 code, by file; the document is then empty."""
     by_accelerate: Accelerate | None = None
     """What accelerate's config says of the machines; ``document`` is then the config that accelerate makes of it."""
 
@@ -41,6 +44,8 @@ def read_named(path: str, *, strict: bool) -> Named:
 
     Raises InputError with the place where it can't be read, or is neither a config nor a spec.
     """
+    if (code := _code(path)) is not None:
+        return Named(path, Path(path).absolute().parent, Document(""), False, code)
     data, name = _bytes(path)
     text = ""
     try:
@@ -63,12 +68,28 @@ def read_named(path: str, *, strict: bool) -> Named:
     return Named(name, folder, Document(text, root), is_spec)
 
 
+def _code(path: str) -> Mapping[str, str] | None:
+    """FSDP2 code: a file that shards, or a folder with one and what lies beside it; None where it is something else."""
+    place = Path(path)
+    files = sorted(place.glob("*.py")) if place.is_dir() else [place] if place.suffix == ".py" else []
+    texts: dict[str, str] = {}
+    for file in files:
+        try:
+            texts[str(file)] = decode(_bytes(str(file))[0])
+        except DocumentError as problem:
+            raise InputError.at(problem.message, Place(str(file)), problem.help) from None
+    if not any(is_fsdp2(text) for text in texts.values()):
+        return None
+    # What shards comes first: of two files that fix the same thing it is believed.
+    return dict(sorted(texts.items(), key=lambda item: not is_fsdp2(item[1])))
+
+
 def _of_accelerate(name: str, folder: Path, value: Mapping[str, Any]) -> Named:
     """The DeepSpeed config that accelerate hands on: the file that it names, or its own few keys."""
     found = read_accelerate(value)
     if found.config_file is None:
         text = json.dumps(found.config)
-        return Named(name, folder, Document(text, read_json(text)), False, found)
+        return Named(name, folder, Document(text, read_json(text)), False, by_accelerate=found)
     for path in (Path(found.config_file), folder / found.config_file):
         if path.is_file():
             return replace(read_named(str(path), strict=True), by_accelerate=found)

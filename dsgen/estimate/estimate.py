@@ -9,6 +9,7 @@ from dsgen.estimate import flags as from_flags
 from dsgen.estimate.document import Named
 from dsgen.estimate.resolve import plan_of, training_of
 from dsgen.formats.deepspeed.read import read
+from dsgen.formats.fsdp2.read import read as read_code
 from dsgen.hardware import Hardware, hardware_of
 from dsgen.legality.check import broken, explain
 from dsgen.legality.values import Case, Row
@@ -22,7 +23,7 @@ from dsgen.shapes.resolve import sequence_length_of, shapes_of
 from dsgen.shapes.values import Shapes
 from dsgen.spec.values import Spec, Training
 from dsgen.steptime.account import step_time
-from dsgen.target import Loader, Target, unknown_versions
+from dsgen.target import Format, Loader, Target, unknown_versions
 
 _OWN = "dsgen itself"
 """How the source of a legality row starts that says what dsgen does not write; a config may well have it."""
@@ -41,25 +42,29 @@ class Estimate:
 
 
 def estimate(named: Named, flags: Mapping[str, Any], base: Spec | None, versions: Mapping[str, str]) -> Estimate:
-    """The estimate of a DeepSpeed config.
+    """The estimate of a DeepSpeed config, or of FSDP2 code.
 
     Raises InputError where something that has to be known is not (all of it in one message), RefusedError where the
     batch sizes do not multiply.
     """
     flags = _with_accelerate(flags, named, base)
     target, notes = _target(named, flags, base, versions)
-    reading = read(named.document, target)
+    reading = read(named.document, target) if named.code is None else read_code(named.code)
     asked = from_flags.missing(flags, base)
     if asked:
-        asked += [] if _may_know_the_batch(reading, flags, base) else [_asked_batch(reading)]
+        asked += [] if _may_know_the_batch(reading, flags, base) else [_asked_batch(reading, named)]
         raise _missing(named.name, asked)
     _no_contradiction(reading, flags, named.name)
     spec, assumed = from_flags.spec_of(flags, base, named.name)
+    if spec.training.sequence_length is None:
+        spec = replace(
+            spec, training=replace(spec.training, sequence_length=reading.get("training", "sequence_length"))
+        )
     shapes, hardware = shapes_of(spec), _with_path(hardware_of(spec), reading)
     length, note = sequence_length_of(spec.training, shapes.architecture, spec.place("training", "sequence_length"))
     plan, guessed = plan_of(reading, spec, shapes, hardware, target)
     if plan is None:
-        raise _missing(named.name, [_asked_batch(reading)])
+        raise _missing(named.name, [_asked_batch(reading, named)])
     training = training_of(reading, spec.training, plan)
     spec = replace(spec, training=training)
     case = Case(plan=plan, shapes=shapes, training=training, hardware=hardware, target=target)
@@ -136,7 +141,8 @@ def _target(
         loader = "transformers" if is_open else "deepspeed"
         if is_open:
             notes.append('"auto" in the config: it is taken to be loaded by transformers (--loaded-by says otherwise).')
-    return Target(format="deepspeed", loaded_by=cast(Loader, loader), versions={**stated, **versions}), notes
+    format_: Format = "deepspeed" if named.code is None else "fsdp2"
+    return Target(format=format_, loaded_by=cast(Loader, loader), versions={**stated, **versions}), notes
 
 
 def _may_know_the_batch(reading: Reading, flags: Mapping[str, Any], base: Spec | None) -> bool:
@@ -144,7 +150,9 @@ def _may_know_the_batch(reading: Reading, flags: Mapping[str, Any], base: Spec |
     return bool(known or (base is not None and base.want.get("micro_batch")))
 
 
-def _asked_batch(reading: Reading) -> str:
+def _asked_batch(reading: Reading, named: Named) -> str:
+    if named.code is not None:
+        return "--micro-batch (the code writes none out)"
     word = "auto" if "train_micro_batch_size_per_gpu" in reading.open else "not there"
     return f"--micro-batch (train_micro_batch_size_per_gpu is {word})"
 

@@ -55,7 +55,7 @@ def plan_of(
     base = Plan(
         world_size=hardware.world_size,
         gpus_per_node=hardware.gpus_per_node,
-        zero_stage=wishes.zero_stage or 0,
+        zero_stage=0 if wishes.zero_stage is None else wishes.zero_stage,
         precision=precision,
         checkpointing=_checkpointing(wishes, spec, notes),
         micro_batch=batch.micro_batch,
