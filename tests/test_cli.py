@@ -44,7 +44,7 @@ def test_every_command_has_help(command: str, tmp_path: Path) -> None:
     [
         (("biuld", "spec.yaml"), "there is no command 'biuld'\n  help: did you mean build?"),
         (("smok",), "did you mean smoke"),
-        (("xyzzy",), "there is no command 'xyzzy'\n  help: commands are plan, build, "),
+        (("xyzzy",), "there is no command 'xyzzy'\n  help: commands are init, plan, build, "),
         (("plan",), "the following arguments are required: "),
         (("plan", "spec.yaml", "--frmat", "json"), "unrecognized arguments: --frmat json"),
         (("--vers",), ""),
