@@ -45,14 +45,14 @@ class Machine:
     """Bytes/s between host and GPU, one way, pinned memory."""
 
 
-def machine_of(gpu: Gpu, precision: Precision) -> Machine:
+def machine_of(gpu: Gpu, precision: Precision, *, compiled: bool = False) -> Machine:
     """- Large products: peak times the share that a sweep over shapes found (gpus.csv achievable_matmul_fraction; where
       nobody measured it, matmul_fraction). A card without bf16 runs it no faster than fp32.
       A step of training keeps to sustained (sustained_hopper) of that, since the power limit lowers clocks under load.
     - fp8: its peak, by the same share.
     - Flash attention: flash_forward and flash_backward of that; its kernels use Ampere's instructions, with which
       Hopper and Blackwell reach flash_forward_hopper and flash_backward_hopper only.
-    - Memory: the vendor's bandwidth, times memory_share.
+    - Memory: the vendor's bandwidth, times memory_share; of what torch.compile writes, memory_share_compiled.
     - Host: its processor is of the years of the card's PCIe generation; each is faster by host_newer.
     """
     known = {"bf16": gpu.bf16_tflops, "fp16": gpu.fp16_tflops or gpu.bf16_tflops, "fp32": gpu.fp32_tflops}[precision]
@@ -76,7 +76,9 @@ def machine_of(gpu: Gpu, precision: Precision) -> Machine:
         flash_backward=products * constant(backward) * halves,
         native_forward=products * constant("flash_forward") * halves,
         native_backward=products * constant("flash_backward") * halves,
-        memory=(gpu.memory_gb_s or constant("unknown_memory_gb_s")) * 1e9 * constant("memory_share"),
+        memory=(gpu.memory_gb_s or constant("unknown_memory_gb_s"))
+        * 1e9
+        * constant("memory_share_compiled" if compiled else "memory_share"),
         kernel_start=constant("kernel_start"),
         host=constant("host_newer") ** (min(gpu.pcie_gen or 4, 5) - 4),
         units=gpu.multiprocessors or 1,

@@ -51,12 +51,13 @@ def passes_of(setting: Setting) -> Passes:
     if setting.megatron:
         extra = 1 + again / (forward + backward)
         host = constant("host_layer_megatron") * len(setting.shapes.blocks) * share * extra
+        host += constant("host_ring") * (setting.plan.context_parallel - 1) * len(setting.shapes.blocks) * share
         if setting.plan.pipeline_parallel > 1:
             host += constant("host_chunk") * setting.plan.virtual_stages
     else:
         host = constant("host_launch") * (launches + head.forward_launches + head.backward_launches)
         if setting.target.format == "deepspeed" and setting.plan.zero_stage == 3:
-            host += constant("host_module_zero3") * _modules(setting) * (3 if again else 2)
+            host += constant("host_layer_zero3") * len(setting.shapes.blocks) * (3 if again else 2)
         elif setting.target.format in ("fsdp1", "fsdp2") and setting.shards > 1:
             host += constant("host_unit_fsdp") * (len(setting.shapes.blocks) + 1) * (3 if again else 2)
     if setting.training.compile:
@@ -69,11 +70,4 @@ def passes_of(setting: Setting) -> Passes:
         communication=talk,
         host=host,
         head=head.forward + head.backward,
-    )
-
-
-def _modules(setting: Setting) -> int:
-    """Modules that own weights: each has hooks that gather and release them."""
-    return sum(
-        layers * sum(tensor.name.endswith(".weight") for tensor in block.tensors) for block, layers in setting.kinds
     )

@@ -92,7 +92,7 @@ def setting_of(
         training=training,
         hardware=hardware,
         target=target,
-        machine=machine_of(hardware.gpu, plan.precision),
+        machine=machine_of(hardware.gpu, plan.precision, compiled=training.compile),
         links=links_of(hardware),
         sequence_length=sequence_length,
         width=FP32 if plan.precision == "fp32" else 2,

@@ -72,9 +72,16 @@ def activation(setting: Setting, width: float) -> Bytes:
     fused = setting.training.compile or "mlp" in code.fused or setting.megatron
     if setting.arch.gated:
         return Bytes(3 * c * width, 5 * c * width, 1, 1) if fused else Bytes(5 * c * width, 9 * c * width, 2, 3)
-    if setting.arch.family == "gpt2" and code.library == "transformers" and not fused:
+    if _gelu_by_operations(setting) and not fused:
         return Bytes(18 * c * width, 28 * c * width, 8, 11)
     return Bytes(2 * c * width, 3 * c * width, 1, 1)
+
+
+def _gelu_by_operations(setting: Setting) -> bool:
+    """transformers' NewGELUActivation, which GPT-2 alone still has: others name a kernel of torch."""
+    arch = setting.arch
+    own = arch.hf_architecture == "GPT2LMHeadModel" or setting.shapes.name.lower().startswith("gpt2")
+    return own and setting.training.code.library == "transformers"
 
 
 def residuals(setting: Setting) -> Bytes:
