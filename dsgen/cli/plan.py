@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from dsgen.cli.calibration_flag import add_calibration
 from dsgen.cli.streams import console
 from dsgen.errors import DsgenError, InputError
 from dsgen.planner.job import decide_job, inputs_of
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tokens", metavar="N", help="say how long training on so many tokens takes: 2B, 500M")
     parser.add_argument("--price", metavar="P", help="price of one GPU for one hour: say what --tokens cost")
+    add_calibration(parser)
     parser.add_argument("--pin", action="store_true", help="write the decision into the spec, so that it stays")
 
 

@@ -20,6 +20,8 @@ class Constant:
     name: str
     value: float
     """In bytes where the unit is one of size, else as written."""
+    stated: float
+    """As written, in ``unit``."""
     unit: str
     source: str
     note: str
@@ -32,6 +34,7 @@ def constants() -> dict[str, Constant]:
         row["name"]: Constant(
             name=row["name"],
             value=float(row["value"]) * _UNITS.get(row["unit"], 1),
+            stated=float(row["value"]),
             unit=row["unit"],
             source=row["source"],
             note=row["note"],

@@ -7,6 +7,7 @@ from typing import Any
 from dsgen.memory.ledger import PARTS, DeviceAccount, Ledger, Moment, Part, StatesClassic
 from dsgen.plan import Plan
 from dsgen.planner.values import Candidate
+from dsgen.report.calibration_used import calibration_fields
 from dsgen.report.plan_view import PlanView
 from dsgen.report.simulation import simulation_fields
 from dsgen.report.training_run import NOTHING, Ask, run_fields
@@ -36,6 +37,7 @@ def plan_object(view: PlanView, ask: Ask = NOTHING) -> dict[str, Any]:
         "plan": plan_fields(view.shown.plan),
         "ledger": ledger_fields(view.shown.ledger),
         "basis": view.basis,
+        "calibration": calibration_fields(),
         **simulated,
         "step_time": time_fields(view.shown.time),
         "tokens_per_second_per_gpu": view.shown.speed,

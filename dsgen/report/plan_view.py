@@ -6,6 +6,7 @@ from dsgen.memory.basis import basis_of
 from dsgen.planner.job import Inputs, Job
 from dsgen.planner.refusal import NothingFitsError
 from dsgen.planner.values import Candidate, Rejected
+from dsgen.report.calibration_used import calibration_words
 from dsgen.simulate.values import Simulation
 
 
@@ -28,7 +29,9 @@ class PlanView:
         """What the figures rest on: the nearest measured runs, or that there are none of this kind."""
         inputs = self.inputs
         training = replace(inputs.training, sequence_length=inputs.sequence_length)
-        return basis_of(self.shown.plan, inputs.shapes, training, inputs.hardware, inputs.target)
+        said = basis_of(self.shown.plan, inputs.shapes, training, inputs.hardware, inputs.target)
+        words = calibration_words()
+        return f"{said}; calibrated with {words}" if words else said
 
 
 def view_of(job: Job) -> PlanView:

@@ -5,6 +5,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from dsgen.report.calibration import left_out_fields
+from dsgen.report.calibration_used import calibration_fields
 from dsgen.report.score_view import ScoreView
 from dsgen.score.predict import Scored
 from dsgen.score.summary import Group
@@ -29,6 +31,8 @@ def score_json(view: ScoreView) -> str:
             "by_statistic": {name: asdict(errors) for name, errors in view.summary.by_statistic.items()},
             "throughput": _throughput(view.throughput.all) | {"mean_error_of_sources": view.throughput.mean_of_sources},
         },
+        "leave_one_out": None if view.left_out is None else left_out_fields(view.left_out),
+        "calibration": calibration_fields(),
         "left_out": [{"line": _line(problem), "message": problem.message} for problem in view.runs.problems],
         "unknown_columns": list(view.runs.unknown_columns),
     }

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from dsgen.report.calibration import left_out_text
+from dsgen.report.calibration_used import calibration_words
 from dsgen.report.score_throughput import throughput_rows, throughput_skipped, throughput_text
 from dsgen.report.score_view import ScoreView
 from dsgen.report.tables import aligned, share
@@ -18,6 +20,8 @@ def score_text(view: ScoreView, *, rows: bool) -> str:
     """``rows``: every row too."""
     skipped = [*_skipped(view), *throughput_skipped(view)]
     blocks = [list(_sources(view)), list(_together(view)), list(throughput_text(view)), skipped]
+    blocks += [left_out_text(view.left_out).splitlines()] if view.left_out is not None else []
+    blocks += [[f"calibrated: {words}"]] if (words := calibration_words()) else []
     if rows:
         blocks = [list(_rows(view)), list(throughput_rows(view)), *blocks]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dsgen.facts.tunable import Kind
+from dsgen.score.leave_out import LeftOut
 from dsgen.score.predict import Scored
 from dsgen.score.runs import Runs
 from dsgen.score.summary import Summary
@@ -20,6 +22,8 @@ class ScoreView:
     speeds: tuple[Speed, ...]
     """Throughput of the same rows, in the same order."""
     throughput: ThroughputSummary
+    left_out: Mapping[Kind, LeftOut | None] | None = None
+    """Errors without each source, where they were asked for."""
 
     @property
     def skipped(self) -> Mapping[str, int]:

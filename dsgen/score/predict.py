@@ -6,9 +6,11 @@ from typing import Literal
 
 from dsgen.errors import ProblemsError
 from dsgen.facts.constants import constant
+from dsgen.hardware import Hardware
 from dsgen.memory.account import account
 from dsgen.memory.band import band
 from dsgen.memory.ledger import DeviceAccount, Part
+from dsgen.plan import Plan
 from dsgen.score import component
 from dsgen.score.code import training_of
 from dsgen.score.layout import plan_of
@@ -17,6 +19,9 @@ from dsgen.score.model import shapes_of
 from dsgen.score.runs import Run
 from dsgen.score.skipped import SkippedError
 from dsgen.shapes.lora import with_method
+from dsgen.shapes.values import Shapes
+from dsgen.spec.values import Training
+from dsgen.target import Target
 from dsgen.units import GIB
 
 Statistic = Literal["allocated", "reserved", "whole_gpu"]
@@ -84,18 +89,19 @@ def score(run: Run) -> tuple[Scored, ...]:
         return _skipped(run, "; ".join(problem.message for problem in error.problems))
     return tuple(
         Scored(run=run, statistic=statistic, measured=measured, figure=known.figures.get(statistic), fits=known.fits)
-        for statistic, measured in _measured(run)
+        for statistic, measured in statistics(run)
     )
 
 
 def _skipped(run: Run, reason: str) -> tuple[Scored, ...]:
     return tuple(
         Scored(run=run, statistic=statistic, measured=measured, skipped=reason)
-        for statistic, measured in _measured(run)
+        for statistic, measured in statistics(run)
     )
 
 
-def _measured(run: Run) -> list[tuple[Statistic, int | None]]:
+def statistics(run: Run) -> list[tuple[Statistic, int | None]]:
+    """What the row gives, the nearest to the tensors first; whole_gpu without a figure where it gives none."""
     found: list[tuple[Statistic, int | None]] = []
     for statistic, column in _COLUMNS:
         value = run.numbers[column]
@@ -104,20 +110,44 @@ def _measured(run: Run) -> list[tuple[Statistic, int | None]]:
     return found or [("whole_gpu", None)]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A run read, with all that its memory depends on but the constants."""
+
+    run: Run
+    hardware: Hardware
+    arguments: tuple[Plan, Shapes, Training, int, Hardware, Target] | None
+    """Of the ledger; None for one module."""
+
+
 def estimate(run: Run) -> Estimate:
+    """Raises SkippedError or ProblemsError where the run can't be predicted."""
+    return figures(prepare(run))
+
+
+def prepare(run: Run) -> Prepared:
     """Raises SkippedError or ProblemsError where the run can't be predicted."""
     hardware = hardware_of(run)
     if run.texts["kind"] == "component":
-        allocated = component.predicted_bytes(run)
-        return Estimate(figures={"allocated": _figure(allocated, 0)}, fits=allocated <= hardware.gpu.memory)
+        return Prepared(run=run, hardware=hardware, arguments=None)
     if run.counts["seq_len"] is None:
         raise SkippedError("the row does not state the sequence length")
     plan, target = plan_of(run)
     shapes = shapes_of(run)
     training = training_of(run, shapes.architecture.gated)
     trained = with_method(shapes, training.method)
-    device = account(plan, trained, training, run.counts["seq_len"], hardware, target).device
-    context = _context(run)
+    arguments = (plan, trained, training, run.counts["seq_len"], hardware, target)
+    return Prepared(run=run, hardware=hardware, arguments=arguments)
+
+
+def figures(prepared: Prepared) -> Estimate:
+    """With the constants of now. Raises SkippedError for a module without a formula."""
+    hardware = prepared.hardware
+    if prepared.arguments is None:
+        allocated = component.predicted_bytes(prepared.run)
+        return Estimate(figures={"allocated": _figure(allocated, 0)}, fits=allocated <= hardware.gpu.memory)
+    device = account(*prepared.arguments).device
+    context = _context(prepared.run)
     cache = (device.reserved - device.allocated) * constant("band_cached")
     return Estimate(
         figures={
