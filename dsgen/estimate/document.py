@@ -59,11 +59,11 @@ def read_named(path: str, *, strict: bool) -> Named:
         raise InputError.at(problem.message, Place(name, line, column), problem.help) from None
     value = root.value
     folder = working_folder() if path == "-" else Path(path).absolute().parent
-    if isinstance(value, dict) and is_accelerate(value) and isinstance(value.get("deepspeed_config"), dict):
+    if isinstance(value, dict) and is_accelerate(value):
         return _of_accelerate(name, folder, value)
     is_spec = isinstance(value, dict) and "model" in value and "hardware" in value
     if not is_spec and not (isinstance(value, dict) and (not value or _OF_DEEPSPEED & value.keys())):
-        help = "name a DeepSpeed config (ds_config.json), accelerate's config with one in it, or a spec.yaml"
+        help = "name a DeepSpeed config (ds_config.json), accelerate's config, FSDP2 code, or a spec.yaml"
         raise InputError.at("is neither a DeepSpeed config nor a spec", Place(name), help)
     return Named(name, folder, Document(text, root), is_spec)
 
@@ -87,6 +87,10 @@ def _code(path: str) -> Mapping[str, str] | None:
 def _of_accelerate(name: str, folder: Path, value: Mapping[str, Any]) -> Named:
     """The DeepSpeed config that accelerate hands on: the file that it names, or its own few keys."""
     found = read_accelerate(value)
+    if found.framework is None:
+        raise InputError.at(f"distributed_type {value.get('distributed_type')!r} has no account here", Place(name))
+    if found.framework != "deepspeed":
+        return Named(name, folder, Document(""), False, by_accelerate=found)
     if found.config_file is None:
         text = json.dumps(found.config)
         return Named(name, folder, Document(text, read_json(text)), False, by_accelerate=found)

@@ -49,7 +49,7 @@ def estimate(named: Named, flags: Mapping[str, Any], base: Spec | None, versions
     """
     flags = _with_accelerate(flags, named, base)
     target, notes = _target(named, flags, base, versions)
-    reading = read(named.document, target) if named.code is None else read_code(named.code)
+    reading = _reading(named, target)
     asked = from_flags.missing(flags, base)
     if asked:
         asked += [] if _may_know_the_batch(reading, flags, base) else [_asked_batch(reading, named)]
@@ -62,7 +62,7 @@ def estimate(named: Named, flags: Mapping[str, Any], base: Spec | None, versions
         )
     shapes, hardware = shapes_of(spec), _with_path(hardware_of(spec), reading)
     length, note = sequence_length_of(spec.training, shapes.architecture, spec.place("training", "sequence_length"))
-    plan, guessed = plan_of(reading, spec, shapes, hardware, target)
+    plan, guessed = _plan(reading, spec, shapes, hardware, target, named)
     if plan is None:
         raise _missing(named.name, [_asked_batch(reading, named)])
     training = training_of(reading, spec.training, plan)
@@ -94,6 +94,30 @@ def estimate(named: Named, flags: Mapping[str, Any], base: Spec | None, versions
         ),
         illegal=tuple(row for row in broken(case) if not row.source.startswith(_OWN)),
     )
+
+
+def _reading(named: Named, target: Target) -> Reading:
+    if named.code is not None:
+        return read_code(named.code)
+    if named.by_accelerate is not None and target.format != "deepspeed":
+        return named.by_accelerate.reading
+    return read(named.document, target)
+
+
+def _plan(
+    reading: Reading, spec: Spec, shapes: Shapes, hardware: Hardware, target: Target, named: Named
+) -> tuple[Plan | None, tuple[str, ...]]:
+    """The plan; what is refused of it with the place of the first batch size."""
+    if named.by_accelerate is not None and named.by_accelerate.hybrid:
+        # One copy of the states in each node (torch/distributed/fsdp/_init_utils.py:_init_intra_and_inter_node_groups).
+        reading = replace(reading, wishes=replace(reading.wishes, shard_group=hardware.gpus_per_node))
+    try:
+        return plan_of(reading, spec, shapes, hardware, target)
+    except RefusedError as error:
+        member = named.document.member(("train_batch_size",))
+        at = named.document.lines.place(member.key_start) if member is not None else (None, None)
+        place = Place(named.name, *at)
+        raise RefusedError(*(replace(problem, place=place) for problem in error.problems)) from None
 
 
 def refused(estimate: Estimate) -> RefusedError | None:
@@ -142,6 +166,8 @@ def _target(
         if is_open:
             notes.append('"auto" in the config: it is taken to be loaded by transformers (--loaded-by says otherwise).')
     format_: Format = "deepspeed" if named.code is None else "fsdp2"
+    if named.by_accelerate is not None and named.by_accelerate.framework is not None:
+        format_ = named.by_accelerate.framework
     return Target(format=format_, loaded_by=cast(Loader, loader), versions={**stated, **versions}), notes
 
 
@@ -153,6 +179,8 @@ def _may_know_the_batch(reading: Reading, flags: Mapping[str, Any], base: Spec |
 def _asked_batch(reading: Reading, named: Named) -> str:
     if named.code is not None:
         return "--micro-batch (the code writes none out)"
+    if reading.get("training", "global_batch") is None and not named.document.text:
+        return "--micro-batch (accelerate's config has none)"
     word = "auto" if "train_micro_batch_size_per_gpu" in reading.open else "not there"
     return f"--micro-batch (train_micro_batch_size_per_gpu is {word})"
 

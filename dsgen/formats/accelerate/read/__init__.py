@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from dsgen.reading import Said
+from dsgen.reading import Reading, Said, wishes_of_said
 
 OWN_KEYS = frozenset({"compute_environment", "distributed_type", "deepspeed_config", "fsdp_config", "num_processes"})
 _STRATEGIES: Mapping[str, int] = {
@@ -20,6 +20,7 @@ _STRATEGIES: Mapping[str, int] = {
     "5": 2,
 }
 """torch/distributed/fsdp/api.py:ShardingStrategy, by name and by number."""
+_HYBRID = frozenset({"hybrid_shard", "4", "hybrid_shard_zero2", "5"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,21 @@ class Accelerate:
     """The DeepSpeed config that it names."""
     config: Mapping[str, Any]
     """The one that accelerate makes where none is named (accelerate/utils/dataclasses.py:DeepSpeedPlugin)."""
+    framework: Literal["deepspeed", "fsdp1", "fsdp2", "ddp"] | None
+    """Who shards; None: the file does not say."""
+    hybrid: bool
+    """States are sharded within each node, and every node has all of them."""
+
+    @property
+    def reading(self) -> Reading:
+        """What torch's own frameworks do by it: FSDP reduces gradients in the compute type."""
+        said = list(self.said)
+        precision = next((each for each in said if each.path == ("training", "precision")), None)
+        if precision is not None and self.framework in ("fsdp1", "fsdp2"):
+            said.append(Said(("want", "gradient_precision"), precision.value, precision.at, "mixed_precision"))
+        if not any(each.path == ("want", "zero_stage") for each in said):
+            said.append(Said(("want", "zero_stage"), 0 if self.framework == "ddp" else 3, None, "accelerate's default"))
+        return Reading(wishes=wishes_of_said(said), said=tuple(said))
 
 
 def is_accelerate(value: Mapping[str, Any]) -> bool:
@@ -50,7 +66,27 @@ def read(given: Mapping[str, Any]) -> Accelerate:
     named = file if isinstance(file, str) and file else None
     processes = given.get("num_processes")
     whole = isinstance(processes, int) and not isinstance(processes, bool) and processes > 0
-    return Accelerate(tuple(said), processes if whole else None, named, _config(deepspeed, given))
+    strategy = str(fsdp.get("fsdp_sharding_strategy")).lower()
+    return Accelerate(
+        tuple(said),
+        processes if whole else None,
+        named,
+        _config(deepspeed, given),
+        _framework(given, fsdp),
+        strategy in _HYBRID,
+    )
+
+
+def _framework(
+    given: Mapping[str, Any], fsdp: Mapping[str, Any]
+) -> Literal["deepspeed", "fsdp1", "fsdp2", "ddp"] | None:
+    kind = str(given.get("distributed_type")).upper()
+    if kind == "FSDP" or (fsdp and kind != "DEEPSPEED"):
+        # accelerate/utils/dataclasses.py:FullyShardedDataParallelPlugin: version 1 unless it is told otherwise.
+        return "fsdp2" if str(fsdp.get("fsdp_version", 1)) == "2" else "fsdp1"
+    if kind == "DEEPSPEED" or isinstance(given.get("deepspeed_config"), Mapping):
+        return "deepspeed"
+    return "ddp" if kind in ("MULTI_GPU", "NO", "FALSE") else None  # NO is false in YAML
 
 
 def _config(section: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,8 +114,9 @@ def _machines(given: Mapping[str, Any]) -> Iterator[Said]:
     if isinstance(nodes, int) and not isinstance(nodes, bool) and nodes > 0:
         yield Said(("hardware", "nodes"), nodes, ("num_machines",))
     precision = given.get("mixed_precision")
-    if precision in ("bf16", "fp16"):
-        yield Said(("training", "precision"), precision, ("mixed_precision",))
+    if precision in ("bf16", "fp16", "no"):
+        name = "fp32" if precision == "no" else precision
+        yield Said(("training", "precision"), name, ("mixed_precision",))
 
 
 def _deepspeed(section: Mapping[str, Any]) -> Iterator[Said]:
