@@ -1,10 +1,13 @@
 """Chooses among what fits, and names the runners-up."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from dsgen.legality.gradient_sums import sums_coarsely
-from dsgen.plan import Checkpointing
+from dsgen.plan import Checkpointing, Plan
 from dsgen.planner.ranking import as_fast, ranked
+from dsgen.planner.ranks import kind_of_split
 from dsgen.planner.search import RUNNERS_UP, Option, Search
 from dsgen.planner.values import Candidate
 
@@ -55,7 +58,7 @@ def choose(search: Search) -> Choice | None:
         chosen,
         largest,
         _plain(search, option),
-        tuple(_distinct([candidate for _, candidate in others]))[:RUNNERS_UP],
+        tuple(islice(_distinct([candidate for _, candidate in others], chosen), RUNNERS_UP)),
     )
 
 
@@ -70,6 +73,14 @@ def _plain(search: Search, option: Option) -> Candidate | None:
     return None
 
 
-def _distinct(candidates: list[Candidate]) -> list[Candidate]:
-    """FSDP2 with one micro-batch reduces once, whatever the rung says of it."""
-    return list({candidate.plan: candidate for candidate in candidates}.values())
+def _distinct(candidates: list[Candidate], chosen: Candidate) -> Iterator[Candidate]:
+    """Of each kind of split the best only: that of four GPUs says little beside that of two. FSDP2 with one micro-batch
+    reduces once, whatever the rung says of it."""
+    plans: set[Plan] = set()
+    kinds = {kind_of_split(chosen.plan)}
+    for candidate in candidates:
+        kind = kind_of_split(candidate.plan)
+        if candidate.plan not in plans and (not kind or kind not in kinds):
+            plans.add(candidate.plan)
+            kinds.add(kind)
+            yield candidate

@@ -5,7 +5,7 @@ from dsgen.plan import Wishes
 from dsgen.planner.choose import choose
 from dsgen.planner.gradients import sum_reason
 from dsgen.planner.ladder import rungs
-from dsgen.planner.maker import Maker
+from dsgen.planner.maker import Maker, beside_the_ladder
 from dsgen.planner.micro_batch import Split, global_batch_of, splits
 from dsgen.planner.precision import precision_of
 from dsgen.planner.ranks import FIELDS, Ranks, rank_splits
@@ -86,6 +86,7 @@ def _space(
         sequence_length=sequence_length,
         target=target,
         precision=precision,
+        wishes_beside=beside_the_ladder(wishes),
     )
     cut: dict[Ranks, tuple[Split, ...]] = {}
     refused: list[WishError] = []

@@ -21,6 +21,16 @@ from dsgen.steptime.values import StepTime
 from dsgen.target import Target
 
 
+def beside_the_ladder(wishes: Wishes) -> Wishes:
+    """The wishes that the ladder does not hold."""
+    return Wishes(
+        overlap_comm=wishes.overlap_comm,
+        gradient_precision=wishes.gradient_precision,
+        buckets=wishes.buckets,
+        swap=wishes.swap,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maker:
     """One job, for which plans are made and weighed."""
@@ -32,6 +42,8 @@ class Maker:
     sequence_length: int
     target: Target
     precision: Precision
+    wishes_beside: Wishes = Wishes()
+    """What no rung stands for: buffers, overlap, the type of gradient sums."""
     _rows: dict[None, tuple[Row, ...]] = field(default_factory=dict)
     _sizes: dict[tuple[int, Device], tuple[Buckets, Swap]] = field(default_factory=dict)
     _made: dict[tuple[Rung, Split, bool], Plan] = field(default_factory=dict)
@@ -74,11 +86,10 @@ class Maker:
             zeropp=rung.zeropp,
             reduce_each_micro_batch=rung.reduce_each_micro_batch and split.accumulation > 1,
         )
-        # The ladder holds what a rung stands for; the rest of the wishes (buffers, overlap, ...) acts here.
-        wishes = replace(self.wishes, micro_batch=None, accumulation=None, reduce_each_micro_batch=None, precision=None)
-        plan = obeyed(plan, wishes)
-        if plan.gradient_precision == plan.precision:
-            plan = replace(plan, gradient_precision=None)
+        if self.wishes_beside != Wishes():
+            plan = obeyed(plan, self.wishes_beside)
+            if plan.gradient_precision == plan.precision:
+                plan = replace(plan, gradient_precision=None)
         if exactly and self.wishes.gradient_precision is None:
             return exact(plan, self.target.format, self.broken)
         return plan

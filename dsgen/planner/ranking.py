@@ -1,17 +1,24 @@
 """Which of the plans that fit is taken: the fastest; of equally fast ones the safest, then the simplest."""
 
 from dsgen.facts.constants import constant
+from dsgen.plan import Plan
 from dsgen.planner.ranks import splits_more
 from dsgen.planner.values import Candidate
 
 
-def ranked(candidate: Candidate) -> float:
-    """Tokens per second and GPU, less a margin for plans that split more than the data.
+def handicap(plan: Plan) -> float:
+    """By how much a plan has to be faster that brings something in that others do without.
 
-    Such a plan needs code and launchers that know it, so it has to be faster by more than the step time can be wrong
-    about (constants.csv: another_dimension).
+    Split ranks need code and launchers that know them, offload a CPU and a PCIe bus that nobody else uses: such a plan
+    has to win by more than the step time can be wrong about (constants.csv: another_dimension).
     """
-    return candidate.speed / (1 + constant("another_dimension")) if splits_more(candidate.plan) else candidate.speed
+    offloads = (plan.offload_optimizer, plan.offload_parameters) != ("none", "none")
+    return constant("another_dimension") if offloads or splits_more(plan) else 0.0
+
+
+def ranked(candidate: Candidate) -> float:
+    """Tokens per second and GPU, less the handicap: what plans are compared by."""
+    return candidate.speed / (1 + handicap(candidate.plan))
 
 
 def as_fast(speed: float) -> float:

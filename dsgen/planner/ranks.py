@@ -39,6 +39,19 @@ def splits_more(plan: Plan) -> bool:
     return prod(sizes) > 1 or plan.zeropp.secondary_partition > 1
 
 
+def kind_of_split(plan: Plan) -> tuple[str, ...]:
+    """Which dimensions the plan splits, whatever their sizes; empty for data parallelism alone."""
+    sizes = {
+        "tensor": plan.tensor_parallel,
+        "pipeline": plan.pipeline_parallel,
+        "context": plan.context_parallel,
+        "ulysses": plan.ulysses,
+        "hpz": plan.zeropp.secondary_partition,
+        "group": 1 if plan.shard_group is None else 2,
+    }
+    return tuple(name for name, size in sizes.items() if size > 1)
+
+
 def rank_splits(wishes: Wishes, hardware: Hardware, shapes: Shapes, target: Target) -> tuple[Ranks, ...]:
     """Every split worth trying, the simplest first; what a wish fixes is held there.
 

@@ -1,8 +1,7 @@
 """Looks through everything legal, the fastest on paper first, until nothing that is left could win.
 
-- A rung's speed can't be more than that of its largest or its smallest micro-batch, whatever of it fits, and offload
-  makes no plan faster than the same without: so rungs are asked in the order of that bound, and the rest, usually
-  nearly all, is never weighed.
+- A rung's speed can't be more than that of its largest micro-batch, whether that fits or not, and offload makes no plan
+  faster than the same without: so rungs are asked in the order of that bound, and the rest is never weighed.
 - Memory grows with the micro-batch: the largest that fits is found by bisection.
 - Recomputing more keeps less: where a rung does not fit with full checkpointing, those with less are not asked.
 """
@@ -17,8 +16,8 @@ from dsgen.plan import Plan
 from dsgen.planner.ladder import Rung
 from dsgen.planner.maker import Maker
 from dsgen.planner.micro_batch import Split, largest
-from dsgen.planner.ranking import as_fast, ranked
-from dsgen.planner.ranks import Ranks
+from dsgen.planner.ranking import as_fast, handicap, ranked
+from dsgen.planner.ranks import Ranks, kind_of_split
 from dsgen.planner.refusal import IllegalPlanError
 from dsgen.planner.values import Candidate
 
@@ -59,9 +58,12 @@ class Search:
         return found
 
     def bound(self, option: Option) -> float:
-        """The most tokens per second and GPU that the option can reach."""
-        ends = {option.splits[0], option.splits[-1]}
-        return max(self.maker.speed(self.maker.make(option.rung, split, exactly=False)) for split in ends)
+        """The most tokens per second and GPU that the option can reach, less its handicap: fewer and larger
+        micro-batches launch, gather and reduce less, but leave a pipeline emptier."""
+        pipes = option.rung.ranks.pipeline_parallel > 1
+        ends = option.splits if pipes else option.splits[-1:]
+        plans = [self.maker.make(option.rung, split, exactly=False) for split in ends]
+        return max(self.maker.speed(plan) / (1 + handicap(plan)) for plan in plans)
 
     def best(self, option: Option) -> Candidate | None:
         """The option with its largest micro-batch that fits, summing gradients exactly if that fits at all."""
@@ -131,6 +133,7 @@ def explore(search: Search) -> None:
     queue = _queue(search)
     heapify(queue)
     top: list[float] = []
+    kinds: set[tuple[str, ...]] = set()
     while queue:
         bound, place, exact = heappop(queue)
         if len(top) > RUNNERS_UP and -bound < min(as_fast(top[-1]), top[-1 - RUNNERS_UP]):
@@ -147,7 +150,10 @@ def explore(search: Search) -> None:
         candidate = search.best(option)
         if candidate is not None:
             search.fitting.append((option, candidate))
-            if not sums_coarsely(candidate.plan):
+            kind = kind_of_split(candidate.plan)
+            # Of each kind of split only the best will be shown (choose.py); the first found is nearly that.
+            if not sums_coarsely(candidate.plan) and (not kind or kind not in kinds):
+                kinds.add(kind)
                 top = sorted([*top, ranked(candidate)])
     if not legal:
         option = search.options[0]

