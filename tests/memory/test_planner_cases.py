@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from worlds import GIB, GPT_7B, LLAMA_2_7B, hardware, ledger, plan
+from worlds import GIB, GPT_7B, LLAMA_2_7B, hardware, ledger, plan, shapes_of
 
 from dsgen.memory.account import account
 from dsgen.memory.activations import checkpointed
@@ -12,7 +12,7 @@ from dsgen.memory.activations.kernels import Kernels
 from dsgen.memory.fit import fit
 from dsgen.memory.ledger import Ledger
 from dsgen.memory.setting import setting_of
-from dsgen.plan import Buckets, Checkpointing
+from dsgen.plan import Buckets, Checkpointing, Swap
 from dsgen.shapes.tensors import build
 from dsgen.shapes.values import Block, Shapes, Tensor
 from dsgen.spec.values import Training
@@ -100,3 +100,54 @@ def test_br_048_buckets_are_larger_than_all_gradients() -> None:
     smaller = replace(decided, buckets=replace(buckets, reduce=50_000_000))
     backward = account(smaller, shapes, Training(), 1, hardware(), Target()).device.moments[1]
     assert backward.parts["buffers"] == 3 * 100_000_000
+
+
+SWAPPED = replace(BUCKETS_045, sub_group_size=10**9)
+
+
+def test_br_020_pinned_buffers_fill_the_host() -> None:
+    """Case BR-020: 5 x 1e9 x 2 bytes of parameter buffers, 1e9 x 2 bytes of parameters in RAM, 4 buffers of a sub-group
+    of 1e9 x 4 bytes: about 28 GB of 32, before the gradients."""
+    swap = Swap(parameter_buffers=5, parameter_buffer_size=10**9, max_in_cpu=10**9, optimizer_buffers=4)
+    nvme = {"offload_optimizer": "nvme", "offload_parameters": "nvme"}
+    found = ledger(LLAMA_2_7B, world_size=1, gpus_per_node=1, buckets=SWAPPED, swap=swap, **nvme).host_per_node
+    assert found["parameter swap buffers"] == 10 * 10**9
+    assert found["parameters"] == 2 * 10**9
+    # A group ends with the tensor that fills it, so it is a little larger than asked for.
+    assert found["optimizer swap buffers"] / 1e9 == pytest.approx(16, rel=0.02)
+    smaller = Swap(parameter_buffers=5, parameter_buffer_size=10**8, max_in_cpu=10**8, optimizer_buffers=4)
+    few = replace(SWAPPED, sub_group_size=10**8)
+    less = ledger(LLAMA_2_7B, world_size=1, gpus_per_node=1, buckets=few, swap=smaller, **nvme).host_per_node
+    kept = ("parameter swap buffers", "parameters", "optimizer swap buffers")
+    assert sum(less[name] for name in kept) < 4.1e9 < 28e9 < sum(found[name] for name in kept)
+
+
+@pytest.mark.parametrize(("size", "gigabytes"), [(10**9, 16), (10**12, 80)])
+def test_br_050_one_sub_group_holds_all_of_a_rank(size: int, gigabytes: int) -> None:
+    """Case BR-050: 1e9 x 16 bytes a rank, or 40e9 x 16 / 8 ranks = 80 GB where one group holds everything."""
+    blocks = (Block((Tensor("w", (5_000_000, 8)),)),) * 1000
+    shapes = Shapes("40B", replace(LLAMA_2_7B, layers=1000), blocks, ())
+    decided = plan(offload_optimizer="nvme", buckets=replace(SWAPPED, sub_group_size=size))
+    found = account(decided, shapes, Training(), 1, hardware(), Target()).host_per_node
+    assert found["optimizer swap buffers"] / 8 == gigabytes * 10**9
+
+
+def test_br_084_whole_weights_beside_sharded_states() -> None:
+    """Case BR-084: 16 bytes x 13e9 / 8 = 26 GB and whole bf16 weights 26 GB do not fit 40 GB; with FULL_SHARD the
+    states and about two layers do."""
+    arch = replace(LLAMA_2_7B, layers=40, hidden=5120, heads=40, kv_heads=40, intermediate=13824)
+    training = Training(attention="flash")
+
+    def moments(stage: int) -> Ledger:
+        decided = plan(zero_stage=stage)
+        return account(decided, shapes_of(arch, training), training, 2048, hardware(), Target(format="fsdp2"))
+
+    whole, sharded = moments(2), moments(3)
+    assert whole.device.moments[0].parts["gathered_parameters"] / 1e9 == pytest.approx(26, rel=0.01)
+    step = {name: size for name, size in whole.device.moments[2].parts.items() if name != "framework"}
+    assert sum(step.values()) / 1e9 == pytest.approx(16 * 13.016 / 8, rel=0.01)
+    assert not fit(whole, FORTY).fits
+    assert fit(sharded, FORTY).fits
+    two_layers = 2 * 2 * (4 * 5120**2 + 3 * 5120 * 13824)
+    root = 2 * 2 * 32000 * 5120
+    assert sharded.device.moments[1].parts["gathered_parameters"] == pytest.approx(root + two_layers, rel=0.01)
