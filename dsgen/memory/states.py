@@ -22,7 +22,17 @@ def parameters(setting: Setting) -> int:
         return 0
     if setting.stage < 3:
         return setting.width * setting.parameters
-    return setting.width * ceil(setting.parameters / setting.shards)
+    return setting.width * ceil(setting.parameters / setting.shards) + secondary(setting)
+
+
+def secondary(setting: Setting) -> int:
+    """ZeRO++'s second copy (hpZ): c (T + F) / H over the H ranks of a node, 1 byte each where weights are quantized
+    (partition_parameters.py:_partition_param_sec); made in the first forward pass, and kept."""
+    zeropp = setting.plan.zeropp
+    if zeropp.secondary_partition == 1 or setting.shards == 1:
+        return 0
+    width = 1 if zeropp.quantized_weights else setting.width
+    return width * ceil(setting.parameters / min(zeropp.secondary_partition, setting.shards))
 
 
 def master_elements(setting: Setting) -> int:
