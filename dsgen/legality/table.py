@@ -2,6 +2,7 @@
 
 from dsgen.legality import (
     rows_batch,
+    rows_buckets,
     rows_checkpointing,
     rows_fsdp2,
     rows_gradient_sums,
@@ -18,6 +19,7 @@ TABLE: tuple[Row, ...] = (
     *rows_precision.ROWS,
     *rows_gradient_sums.ROWS,
     *rows_batch.ROWS,
+    *rows_buckets.ROWS,
     *rows_parallel.ROWS,
     *rows_zeropp.ROWS,
     *rows_offload.ROWS,

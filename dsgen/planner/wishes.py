@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import cast
 
-from dsgen.errors import InputError
+from dsgen.errors import InputError, RefusedError
 from dsgen.plan import BucketWishes, Checkpointing, CheckpointingKind, SwapWishes, Wishes, ZeroPP
 from dsgen.spec.values import Spec
 
@@ -20,10 +20,22 @@ def wishes_of(spec: Spec) -> Wishes:
     for key, value in spec.want.items():
         if key not in _NAMES:
             raise InputError.at(f"dsgen does not support the wish {key!r} yet", spec.place("want", key))
+        if (only := _ONLY.get(key)) is not None and spec.target.format != only:
+            help = f"leave it out, or use target: {{format: {only}}}"
+            raise RefusedError.at(f"{spec.target.format} has no {key} to set", spec.place("want", key), help)
         values[key] = _TYPES.get(key, _as_it_is)(value)
     if spec.training.precision != "auto":
         values.setdefault("precision", spec.training.precision)
     return Wishes(**values)  # type: ignore[arg-type]  # typed by the schema, key by key
+
+
+# What one format alone has; in another it would be ignored.
+_ONLY = {
+    "buckets": "deepspeed",
+    "swap": "deepspeed",
+    "overlap_comm": "deepspeed",
+    "reduce_each_micro_batch": "fsdp2",
+}
 
 
 def _as_it_is(value: object) -> object:

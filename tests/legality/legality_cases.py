@@ -145,6 +145,10 @@ CASES: dict[str, tuple[Case, Case]] = {
         case(gradient_precision="fp32", optimizer="muon"),
         case(gradient_precision="fp32", optimizer="muon", zero_stage=3),
     ),
+    "odd-allgather-bucket": (
+        case(buckets=replace(BUCKETS, allgather=2**24 + 1)),
+        case(buckets=replace(BUCKETS, allgather=2**24 + 1), zero_stage=3),
+    ),
     "global-batch-not-met": (case(global_batch=128), case(global_batch=64)),
     "ranks-not-divisible": (case(tensor_parallel=3), case(tensor_parallel=1)),
     "pipeline-with-zero-2-or-3": (case(pipeline_parallel=2, zero_stage=2), case(pipeline_parallel=2, zero_stage=1)),
