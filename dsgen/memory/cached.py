@@ -6,6 +6,7 @@ block that is at least as large.
 """
 
 from dsgen.facts.constants import constant
+from dsgen.memory import auto_tp
 from dsgen.memory.framework import slack
 from dsgen.memory.fsdp2.units import units_of
 from dsgen.memory.ledger import Moment, Part
@@ -30,7 +31,8 @@ def cached(setting: Setting, peak: Moment) -> int:
     found = 0
     code, training = setting.training.code, setting.training
     if training.loss == "full" and code.loss_in_fp32 and setting.mixed and "loss" not in code.fused:
-        found += setting.width * setting.shapes.architecture.vocab * setting.tokens // setting.plan.tensor_parallel
+        ranks = 1 if auto_tp.acts(setting.plan, setting.target) else setting.plan.tensor_parallel
+        found += setting.width * setting.shapes.architecture.vocab * setting.tokens // ranks
     if setting.target.format == "fsdp2" and setting.shards > 1:
         units = units_of(setting)
         sharded = FP32 * units.trainable_shard

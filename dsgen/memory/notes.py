@@ -1,5 +1,6 @@
 """What the ledger leaves out or assumes for one plan, in sentences for the user."""
 
+from dsgen.memory import auto_tp
 from dsgen.memory.setting import Setting
 
 
@@ -7,7 +8,8 @@ def notes(setting: Setting) -> tuple[str, ...]:
     """Only what touches this plan."""
     found: list[str] = []
     plan, training, arch = setting.plan, setting.training, setting.shapes.architecture
-    divided = setting.target.format == "megatron" or training.code.sequence_parallel
+    own = setting.target.format == "megatron" or auto_tp.acts(plan, setting.target)
+    divided = own or training.code.sequence_parallel
     if max(plan.tensor_parallel, plan.pipeline_parallel, plan.expert_parallel) > 1 and not divided:
         found.append("tensor, pipeline and expert parallelism divide the weights; activations are not divided yet")
     if plan.offload_activations and plan.checkpointing.kind != "full":

@@ -5,6 +5,7 @@ from math import ceil
 
 from dsgen.facts.optimizers import OptimizerFacts, find_optimizer
 from dsgen.hardware import Hardware
+from dsgen.memory import auto_tp
 from dsgen.memory.sub_groups import sub_groups
 from dsgen.plan import Plan
 from dsgen.shapes.values import Shapes
@@ -101,6 +102,9 @@ def setting_of(
         sequence_ranks *= plan.tensor_parallel
     shards = plan.shards if plan.zero_stage else 1
     groups = sub_groups(shapes, shards * model_ranks, plan.buckets.sub_group_size) if plan.zero_stage == 3 else ()
+    parameters, trainable = ceil(shapes.parameters / model_ranks), ceil(shapes.trainable / model_ranks)
+    if auto_tp.acts(plan, target):
+        parameters, trainable = auto_tp.parameters_of_rank(shapes, plan.tensor_parallel)
     optimizer = find_optimizer(training.optimizer.type) or find_optimizer("adamw")
     assert optimizer is not None, "optimizers.csv has a row for adamw"
     return Setting(
@@ -113,8 +117,8 @@ def setting_of(
         optimizer=optimizer,
         width=FP32 if plan.precision == "fp32" else 2,
         tokens=ceil(plan.micro_batch * sequence_length / sequence_ranks),
-        parameters=ceil(shapes.parameters / model_ranks),
-        trainable=ceil(shapes.trainable / model_ranks),
+        parameters=parameters,
+        trainable=trainable,
         shards=shards,
         sub_groups=groups,
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 
+from dsgen.memory import auto_tp
 from dsgen.memory.activations.block import block
 from dsgen.memory.activations.kernels import kernels_of
 from dsgen.memory.activations.saved import Layer, Saved, trained_layers
@@ -63,7 +64,8 @@ def activations(setting: Setting) -> Activations:
 
 def _saved(setting: Setting) -> list[Saved]:
     """Of each kind of block. Named in the key: all that _layer reads."""
-    key = ("saved", setting.training, setting.width, setting.sequence_length, setting.target.format)
+    format, split = setting.target.format, setting.plan.tensor_parallel
+    key = ("saved", setting.training, setting.width, setting.sequence_length, format, split)
     kinds = setting.shapes.kinds
     return derived(setting.shapes, key, lambda: [block(_layer(setting, each), moe=each.is_moe) for each in kinds])
 
@@ -91,6 +93,8 @@ def _layer_of(tokens: int, kept: float, extra: float, saved: Saved, entry: float
 
 def _layer(setting: Setting, each: Block) -> Layer:
     arch, method, code = setting.shapes.architecture, setting.training.method, setting.training.code
+    if auto_tp.acts(setting.plan, setting.target):
+        arch = auto_tp.architecture_of_rank(arch, setting.plan.tensor_parallel)
     kernels = kernels_of(arch, code.library)
     if code.dropout is not None:
         kernels = replace(kernels, dropout=code.dropout)
