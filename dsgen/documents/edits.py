@@ -31,10 +31,10 @@ def replace(document: Document, path: Path, value: Any, write: Callable[[Any], s
     return [(node.start, node.end, write(value))] if node else []
 
 
-def rename(document: Document, path: Path, key: str) -> list[TextEdit]:
+def rename(document: Document, path: Path, key: str, write: Callable[[Any], str] = json.dumps) -> list[TextEdit]:
     """Writes another key before a value."""
     member = document.member(path)
-    return [(member.key_start, member.key_end, json.dumps(key))] if member else []
+    return [(member.key_start, member.key_end, write(key))] if member else []
 
 
 def remove(document: Document, path: Path, keys: Collection[str]) -> list[TextEdit]:
@@ -71,13 +71,15 @@ def _stretch(text: str, member: Member) -> tuple[int, int]:
     return start, blanks.end() if blanks else end
 
 
-def insert(document: Document, path: Path, key: str, value: Any) -> list[TextEdit]:
+def insert(
+    document: Document, path: Path, key: str, value: Any, write: Callable[[Any], str] = json.dumps
+) -> list[TextEdit]:
     """Adds a member at the end of the mapping at a path, laid out like the member before it."""
     node = document.node(path)
     if node is None or node.members is None:
         return []
     text = document.text
-    written = f"{json.dumps(key)}: {json.dumps(value)}"
+    written = f"{write(key)}: {write(value)}"
     if not node.members:
         return [(node.start + 1, node.start + 1, written)] if text.startswith("{", node.start) else []
     last = node.members[-1]

@@ -1,7 +1,6 @@
 """A DeepSpeed config as rules see it: values by path. Places and edits are for the runner."""
 
-import json
-from collections.abc import Set
+from collections.abc import Callable, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +34,8 @@ class ConfigFile:
         """Where the config stands in the file: keys down to it. Paths in rules start at the config; None in code."""
         self.folder: Folder | None = None
         """Where the file lies, for what it names; None where it lies nowhere."""
+        self.layout: Callable[[], Document] | None = None
+        """In code: the dict with all its members and their commas, for edits."""
         self.memo: dict[Any, Any] = {}
         """Work that several rules share."""
 
@@ -109,27 +110,48 @@ class ConfigFile:
         return topics_of(self, target)
 
     def fix(self, change: Change) -> Fix | None:
-        """The edits of a change; None where a dialect has another layout than theirs."""
-        if self.dialect != "json" and not all(step.action in ("replace", "rename") for step in change.steps):
-            return None
-        spans = [span for step in _merged(change.steps) for span in self._edits(step)]
+        """The edits of a change; None where they cannot be made here."""
+        spans: list[edit.TextEdit] = []
+        for step in _merged(change.steps):
+            made = self._edits(step)
+            if made is None:
+                return None
+            spans += made
         lines = self.document.lines
         return Fix(
             change.description, tuple(Edit(lines.range(a, b), text) for a, b, text in sorted(spans)), change.safe
         )
 
-    def _edits(self, step: Step) -> list[edit.TextEdit]:
+    def _edits(self, step: Step) -> list[edit.TextEdit] | None:
         if isinstance(step.path, Span):
             return [(step.path.start, step.path.end, step.value)]
+        if self.dialect == "yaml":
+            return _yaml_edits(self.document, step)
+        if self.dialect == "python":
+            from dsgen.lint.python.layout import edits_of  # late: few fixes are in code
+
+            return edits_of(self.layout(), step) if self.layout else None
         *parent, key = step.path
         if step.action == "remove":
             return edit.remove(self.document, tuple(parent), step.value or [str(key)])
         if step.action == "replace":
-            write = repr if self.dialect == "python" else json.dumps
-            return edit.replace(self.document, step.path, step.value, write)
+            return edit.replace(self.document, step.path, step.value)
         if step.action == "rename":
             return edit.rename(self.document, step.path, step.value)
         return edit.insert(self.document, tuple(parent), str(key), step.value)
+
+
+def _yaml_edits(document: Document, step: Step) -> list[edit.TextEdit] | None:
+    from dsgen.documents import yaml_edits  # late: few fixes are in YAML
+
+    *parent, key = step.path
+    if step.action == "remove":
+        return yaml_edits.remove(document, tuple(parent), step.value or [str(key)])
+    if step.action == "replace":
+        return yaml_edits.replace(document, step.path, step.value)
+    if step.action == "rename":
+        return yaml_edits.rename(document, step.path, step.value)
+    return yaml_edits.insert(document, tuple(parent), str(key), step.value)
 
 
 def _merged(steps: tuple[Step, ...]) -> list[Step]:

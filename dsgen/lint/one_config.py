@@ -31,10 +31,19 @@ def read_source(source: Source, loaded_by: "Loader | None") -> ConfigFile:
     """
     file = source.kind.read(source.data, make_target(loaded_by=loaded_by), source.name)
     assert isinstance(file, ConfigFile), "callers name configs"
+    check_read(source, file)
+    if not file.is_read:
+        raise InputError.at("holds no object", Place(source.name), help='write {"train_batch_size": ...}')
+    return file
+
+
+def check_read(source: Source, file: ConfigFile) -> None:
+    """Nothing, if the text could be read.
+
+    Raises:
+        InputError: where it stops being what it should be.
+    """
     problem = file.document.problem
     if problem is not None:
         line, column = file.document.lines.place(problem.start)
         raise InputError.at(str(problem), Place(source.name, line, column), help=problem.help)
-    if not file.is_read:
-        raise InputError.at("holds no object", Place(source.name), help='write {"train_batch_size": ...}')
-    return file

@@ -41,7 +41,7 @@ def _exact(file: Readable, text: Text, target: LintTarget) -> Iterator[Config]:
     if isinstance(file, ConfigFile) and file.is_read:
         yield Config(file, target, file)
     for held in text.kind.further_configs(file, target):
-        if isinstance(held.config, ConfigFile):
+        if isinstance(held.config, ConfigFile) and held.kind == "deepspeed":
             shown = held.left_open if isinstance(held.left_open, ConfigFile) else held.config
             yield Config(held.config, held.target, shown)
 

@@ -5,12 +5,15 @@ their values are left open. A dict to which something is added later, or with ``
 """
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dsgen.documents.document import Document, Lines, Member, Node, array, mapping
 from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.kinds import Held
+from dsgen.lint.python.layout import layout
 from dsgen.lint.python.names import argument, called
 from dsgen.lint.python.origins import origins
 from dsgen.lint.python.read import PythonFile
@@ -48,7 +51,7 @@ def configs_in_code(file: PythonFile, target: LintTarget) -> list[Held]:
         left_open = _Reader(file, lines, keep_unknown=True).node(written) if known.met_unknown else None
         held.append(
             Held(
-                config=_config(file, root),
+                config=_config(file, root, partial(layout, file.text, written, known.span)),
                 target=replace(target, loaded_by=loader or target.loaded_by),
                 left_open=_config(file, left_open) if left_open else None,
             )
@@ -56,8 +59,10 @@ def configs_in_code(file: PythonFile, target: LintTarget) -> list[Held]:
     return held
 
 
-def _config(file: PythonFile, root: Node) -> ConfigFile:
-    return ConfigFile(Document(file.text, root), dialect="python", prefix=None)
+def _config(file: PythonFile, root: Node, laid_out: Callable[[], Document] | None = None) -> ConfigFile:
+    config = ConfigFile(Document(file.text, root), dialect="python", prefix=None)
+    config.layout = laid_out
+    return config
 
 
 def _written(file: PythonFile) -> "dict[ast.Dict, Loader | None]":
@@ -139,7 +144,7 @@ class _Reader:
 
     def node(self, expression: ast.expr) -> Node:
         """The value with its places."""
-        start, end = self._span(expression)
+        start, end = self.span(expression)
         match expression:
             case ast.Dict(keys=keys, values=values) if all(map(_is_text, keys)):
                 members = [self._member(key, value) for key, value in zip(keys, values, strict=True) if key]
@@ -158,11 +163,12 @@ class _Reader:
             self.met_unknown = True
             if not self._keep_unknown:
                 return None
-        start, end = self._span(key)
+        start, end = self.span(key)
         name = key.value if isinstance(key, ast.Constant) else ""
         return Member(str(name), start, end, self.node(value), None)
 
-    def _span(self, expression: ast.expr) -> tuple[int, int]:
+    def span(self, expression: ast.expr) -> tuple[int, int]:
+        """Offsets of an expression."""
         line, column, end_line, end_column = self._file.locate(expression)
         return self._lines.offset(line, column), self._lines.offset(end_line, end_column)
 
