@@ -7,7 +7,7 @@ from dsgen.steptime.attention import core
 from dsgen.steptime.cost import Cost
 from dsgen.steptime.products import products
 from dsgen.steptime.setting import Setting
-from dsgen.steptime.traffic import activation, biases, cost, joined, latent_norms, norm, residuals, rope
+from dsgen.steptime.traffic import activation, biases, cost, joined, latent_norms, norm, residuals, rope, routed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +47,8 @@ def block_cost(setting: Setting, block: Block) -> BlockCost:
     if arch.qk_norm is not None:
         rest += cost(setting, norm(setting, q, trained=trained), setting.tokens)
         rest += cost(setting, norm(setting, k, trained=trained), setting.tokens)
+    if block.is_moe:
+        rest += cost(setting, routed(setting), setting.tokens)
     return BlockCost(
         attention=products(setting, block, "self_attn."),
         core=core(setting),

@@ -118,6 +118,17 @@ def biases(setting: Setting) -> Bytes:
     return Bytes(0, c * read, 0, 4 if read else 0)
 
 
+def routed(setting: Setting) -> Bytes:
+    """Around a mixture's experts: each token is copied to the k that it goes to (2 k c h), and their outputs are
+    weighed and added (k c h + c h); backwards as many. The router's softmax over E experts is in fp32: 3 passes of 4
+    E."""
+    moe, c, h = setting.arch.moe, setting.width, setting.arch.hidden
+    if moe is None:
+        return Bytes(0, 0, 0, 0)
+    moved = (3 * moe.top_k + 1) * c * h + 3 * FP32 * moe.experts
+    return Bytes(moved, moved, 8, 10)
+
+
 def one_qkv(setting: Setting) -> bool:
     """Query, key and value come out of one product."""
     return setting.arch.family in ("gpt2", "mpt", "phi-3", "qwen") or setting.training.code.library in (

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from made import GPT_2, LLAMA_7B, arguments, coded, lora, machines, timed
+from made import GPT_2, LLAMA_7B, arguments, coded, lora, machines, setting, timed
 
 from dsgen.facts.constants import constant, constants_as
 from dsgen.plan import Checkpointing
@@ -13,6 +13,7 @@ from dsgen.shapes.lora import with_method
 from dsgen.shapes.tensors import build
 from dsgen.shapes.values import Mla, Moe
 from dsgen.spec.values import Method, Optimizer, Training
+from dsgen.steptime.block import block_cost
 from dsgen.steptime.flops import model_flops
 from dsgen.steptime.machine import machine_of
 from dsgen.steptime.values import TIME_PARTS
@@ -183,6 +184,15 @@ def test_a_mixture_computes_what_a_token_meets() -> None:
     dense = timed(replace(MIXTURE, moe=None), micro_batch=4)
     mixture = timed(MIXTURE, micro_batch=4)
     assert dense.parts["compute"] < mixture.parts["compute"] < 2 * dense.parts["compute"]
+
+
+def test_tokens_travel_to_their_experts() -> None:
+    """With one expert a token, of a dense width: the copies to it and back, 4 c h each way, and a router of one."""
+    one = replace(LLAMA_7B, moe=Moe(experts=1, top_k=1, intermediate=11008))
+    dense, routed = (setting(arch, micro_batch=4) for arch in (LLAMA_7B, one))
+    (here, _), (there, _) = dense.kinds[0], routed.kinds[0]
+    more = block_cost(routed, there).rest.forward - block_cost(dense, here).rest.forward
+    assert more * dense.machine.memory / dense.tokens == pytest.approx(4 * 2 * 4096 + 3 * 4)
 
 
 def test_splitting_a_layer_costs_traffic_and_saves_compute() -> None:
