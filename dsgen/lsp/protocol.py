@@ -5,7 +5,8 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from dsgen.lint.finding import Finding
+from dsgen.lint.beside import read_beside
+from dsgen.lint.finding import Finding, Related
 from dsgen.lint.rule import known_rules
 from dsgen.lsp.actions import QUICK_FIX, Action
 from dsgen.lsp.analysis import Analysis
@@ -59,14 +60,17 @@ def diagnostic(finding: Finding, text: Text, uri: str) -> types.Diagnostic:
         code=finding.code,
         code_description=types.CodeDescription(page) if page else None,
         source=SOURCE,
-        related_information=[
-            types.DiagnosticRelatedInformation(
-                types.Location(uri, range_of(text, *text.positions.stretch(related.range))), related.message
-            )
-            for related in finding.related
-        ]
-        or None,
+        related_information=[_related(related, text, uri) for related in finding.related] or None,
     )
+
+
+def _related(related: Related, text: Text, uri: str) -> types.DiagnosticRelatedInformation:
+    """Another place that belongs to the mistake, perhaps in a file beside."""
+    if related.file is not None:
+        path = Path(related.file).absolute()
+        uri, text = path.as_uri(), Text(str(path), read_beside(path).decode(errors="replace"), None, text.encoding)
+    location = types.Location(uri, range_of(text, *text.positions.stretch(related.range)))
+    return types.DiagnosticRelatedInformation(location, related.message)
 
 
 def _page_of(code: str) -> str | None:

@@ -206,6 +206,22 @@ def test_what_is_no_config_is_left_alone_and_what_was_one_stays_one(sessions: Se
     sessions.run(tmp_path, session)
 
 
+def test_what_belongs_to_a_mistake_is_shown_where_it_is(sessions: Sessions, tmp_path: Path) -> None:
+    sizes = '{"train_batch_size": 96, "train_micro_batch_size_per_gpu": 6, "gradient_accumulation_steps": 8}'
+    started = "# \U0001f600\ntorchrun --nproc_per_node=4 train.py --deepspeed_config ds_config.json\n"
+
+    async def session(one: Editor) -> None:
+        found = await one.open("ds_config.json", sizes)
+        (wrong,) = [each for each in found if each.code == "DS201"]
+        places = {related.location.uri: related.location.range for related in wrong.related_information or ()}
+        assert set(places) == {one.uri("ds_config.json"), one.uri("run.sh")}
+        assert places[one.uri("run.sh")].start.line == 1
+
+    project(tmp_path)
+    (tmp_path / "run.sh").write_text(started, "utf-8")
+    sessions.run(tmp_path, session)
+
+
 def test_code_and_accelerate_files(sessions: Sessions, tmp_path: Path) -> None:
     code = """\
 import deepspeed
