@@ -153,6 +153,10 @@ def _derived(
     is_fsdp = found.get("target", "format") == "fsdp2" and not configs
     if not is_fsdp and loader == "transformers":
         given.append(Given(("target", "loaded_by"), loader, "the files are the Trainer's"))
+    per_node, nodes = found.get("hardware", "gpus_per_node"), found.get("hardware", "nodes")
+    hybrid = any(source.holds == "accelerate" and read_accelerate(source.value).hybrid for source in sources)
+    if hybrid and per_node and (nodes or 1) > 1:
+        given.append(Given(("want", "shard_group"), per_node, "HYBRID_SHARD: every node has all of the states"))
     shards = configs or is_fsdp or found.get("want", "zero_stage") is not None
     if not shards and absent:
         unknown.append(Unknown(("want", "zero_stage"), "3", f"{absent[0]} would say it, and is not there"))
@@ -160,7 +164,7 @@ def _derived(
         why = "no file shards anything: plain data parallelism is stage 0; left out, dsgen decides"
         unknown.append(Unknown(("want", "zero_stage"), "0", why))
     batch = [found.get("training", "global_batch"), found.get("want", "micro_batch"), found.get("want", "accumulation")]
-    world = (found.get("hardware", "gpus_per_node") or 0) * (found.get("hardware", "nodes") or 1)
+    world = (per_node or 0) * (nodes or 1)
     if all(batch) and world and batch[0] != batch[1] * batch[2] * world:
         notes.append(
             f"train_batch_size {batch[0]} is not {batch[1]} x {batch[2]} x {world} processes: DeepSpeed refuses that"

@@ -62,7 +62,7 @@ def read(given: Mapping[str, Any]) -> Accelerate:
     sharding = given.get("fsdp_config")
     fsdp = sharding if isinstance(sharding, Mapping) else {}
     file = deepspeed.get("deepspeed_config_file")
-    said = [*_machines(given), *_deepspeed(deepspeed), *_fsdp(fsdp)]
+    said = [*_machines(given), *_deepspeed(deepspeed), *read_fsdp(fsdp)]
     named = file if isinstance(file, str) and file else None
     processes = given.get("num_processes")
     whole = isinstance(processes, int) and not isinstance(processes, bool) and processes > 0
@@ -139,9 +139,11 @@ def _deepspeed(section: Mapping[str, Any]) -> Iterator[Said]:
         yield Said(("hardware", "nvme", "path"), path_, ("deepspeed_config", "offload_optimizer_nvme_path"))
 
 
-def _fsdp(section: Mapping[str, Any]) -> Iterator[Said]:
+def read_fsdp(section: Mapping[str, Any]) -> Iterator[Said]:
+    """An ``fsdp_config``; the Trainer's has the same keys, with or without ``fsdp_`` in front."""
     if not section:
         return
+    section = {key if key.startswith("fsdp_") else f"fsdp_{key}": value for key, value in section.items()}
     yield Said(("target", "format"), "fsdp2", ("fsdp_config",), "FSDP, which dsgen writes as FSDP2")
     strategy = section.get("fsdp_sharding_strategy", section.get("fsdp_reshard_after_forward"))
     stage = _STRATEGIES.get(str(strategy).lower())

@@ -1,10 +1,12 @@
 """Training arguments by name, whatever file they stand in, in a spec's words."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dsgen.formats.accelerate.read import read_fsdp
 from dsgen.formats.hf.read import table
 from dsgen.formats.hf.read.optimization import optimizer, scheduler
 from dsgen.formats.hf.read.scalars import count, is_off, is_on, number
@@ -40,7 +42,16 @@ def answers(given: Arguments) -> Iterator[Answer]:
 
 def known_keys() -> frozenset[str]:
     """Names of arguments that this reads; a mapping with some of them holds training arguments."""
-    single = {"bf16", "fp16", "gradient_checkpointing", "max_steps", "num_train_epochs", "warmup_steps", "warmup_ratio"}
+    single = {
+        "bf16",
+        "fp16",
+        "gradient_checkpointing",
+        "activation_checkpointing",
+        "max_steps",
+        "num_train_epochs",
+        "warmup_steps",
+        "warmup_ratio",
+    }
     names = (*table.OPTIMIZER, *table.SCHEDULER, *table.TARGETS, *table.METHOD, *table.ATTENTION, *table.MODEL)
     return frozenset({*table.COUNTS, *table.NUMBERS, *names, *single, "deepspeed", "fsdp"})
 
@@ -93,18 +104,29 @@ def _precision(given: Arguments) -> Iterator[Answer]:
 
 
 def _checkpointing(given: Arguments) -> Iterator[Answer]:
-    value, kwargs = given.get("gradient_checkpointing"), given.get("gradient_checkpointing_kwargs")
-    path = ("want", "checkpointing")
-    if is_off(value):
-        yield Said(path, "none", ("gradient_checkpointing",))
-    elif is_on(value) or value == "unsloth" or value == "offload":
-        every = kwargs.get("every_n_layers", 1) if isinstance(kwargs, Mapping) else 1
-        several = isinstance(every, int) and every > 1
-        yield Said(path, {"every": every} if several else "full", ("gradient_checkpointing",))
-        if value == "offload":
-            yield LeftOut("gradient_checkpointing", value, "offload of activations is not in the spec that this makes")
-    elif value is not None:
-        yield LeftOut("gradient_checkpointing", value, "is neither true nor false")
+    """``activation_checkpointing``, which was called ``gradient_checkpointing`` before transformers 5."""
+    for key in ("activation_checkpointing", "gradient_checkpointing"):
+        value, kwargs = given.get(key), _mapping(given.get(f"{key}_kwargs"))
+        if is_off(value):
+            yield Said(("want", "checkpointing"), "none", (key,))
+        elif is_on(value) or value in ("unsloth", "offload"):
+            every = kwargs.get("every_n_layers", 1)
+            several = isinstance(every, int) and every > 1
+            yield Said(("want", "checkpointing"), {"every": every} if several else "full", (key,))
+            if value == "offload" or is_on(kwargs.get("offload")):
+                yield LeftOut(key, value, "offload of activations is not in the spec that this makes")
+        elif value is not None:
+            yield LeftOut(key, value, "is neither true nor false")
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """Keyword arguments; on a command line they are JSON."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return {}
+    return value if isinstance(value, Mapping) else {}
 
 
 def _attention(given: Arguments) -> Iterator[Answer]:
@@ -175,7 +197,11 @@ def _sharding(given: Arguments) -> Iterator[Answer]:
                 yield Said(("want", "offload_optimizer"), "cpu", ("fsdp",))
                 yield Said(("want", "offload_parameters"), "cpu", ("fsdp",))
             yield Said(("target", "format"), "fsdp2", ("fsdp",), "FSDP, which dsgen writes as FSDP2")
-            return
+            break
+    # The words of fsdp count over the section, as in transformers.
+    if words or is_on(fsdp) or (given.get("fsdp") is None and not given.get("deepspeed")):
+        for each in read_fsdp(_mapping(given.get("fsdp_config"))):
+            yield Said(each.path, each.value, ("fsdp_config",), each.why)
 
 
 def named_config(given: Arguments) -> Named | None:
