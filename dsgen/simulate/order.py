@@ -71,6 +71,8 @@ class Order:
             "loss": _loss(training),
             # Classes of transformers take the loss themselves, which FSDP1 notices: it gathers the last block before.
             "loss_inside": self.target.format != "fsdp2" and code.library == "transformers",
+            "keeps_logits": code.keeps_logits and training.loss == "full",
+            "every_second_product": code.library == "torchtitan",
             "logits": plan.micro_batch * self.sequence_length * arch.vocab,
             "expert_share": 1 / arch.moe.experts if arch.moe is not None else 1.0,
             "depths": list(found.layers),
@@ -137,6 +139,8 @@ def refuse(order: Order) -> None:
         "an optimizer step inside the backward pass": training.optimizer.step == "in_backward",
         f"the loss {training.loss}": _loss(training) is None,
         f"the model code of {code.library}": code.library not in ("transformers", "torchtitan"),
+        "an embedding that is a unit of its own": code.embedding_apart,
+        "matrix products in fp8": bool(code.eight_bit),
         "DeepSpeed with master weights in the compute type": code.weights_in_compute_type
         and order.target.format == "deepspeed",
     }
@@ -163,8 +167,10 @@ def _norm(order: Order) -> str:
 
 
 def _loss(training: Training) -> str | None:
-    if training.loss == "full" and not training.code.autocast:
-        return "full" if training.code.loss_in_fp32 else "narrow"
+    """How the loss is taken, by the worker's names."""
+    wide = training.code.loss_in_fp32
     if training.loss == "full":
-        return "full"
+        return "full" if wide else "narrow"
+    if training.loss == "fused":
+        return "fused" if wide else "narrow_fused"
     return "fused_linear" if training.loss == "fused_linear" else None

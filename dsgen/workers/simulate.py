@@ -6,7 +6,12 @@ from typing import Any
 
 from dsgen.workers.wire import Events, open_worker
 
-_FRAMEWORKS = {"fsdp2": "Fsdp2", "fsdp1": "Fsdp1", "ddp": "Plain"}
+_FRAMEWORKS = {
+    "fsdp2": ("fsdp2", "Fsdp2"),
+    "fsdp1": ("fsdp1", "Fsdp1"),
+    "ddp": ("plain", "Plain"),
+    "deepspeed": ("deepspeed", "DeepSpeed"),
+}
 
 
 def main() -> None:
@@ -42,12 +47,8 @@ def _simulate(request: dict[str, Any], events: Events) -> None:
 
     torch.set_num_threads(1)
     fake.join(request["rank"], request["world_size"])
-    framework: Any
-    if request["framework"] == "deepspeed":
-        framework = import_module("dsgen.workers.simulation.deepspeed").DeepSpeed
-    else:
-        module = import_module("dsgen.workers.simulation.torch_sharding")
-        framework = getattr(module, _FRAMEWORKS[request["framework"]])
+    module, name = _FRAMEWORKS[request["framework"]]
+    framework: Any = getattr(import_module(f"dsgen.workers.simulation.{module}"), name)
     for layers in request["depths"]:
         events.enter(f"simulate {layers} layers")
         events.write("simulated", **simulate(request, framework, layers))

@@ -15,7 +15,7 @@ from deepspeed.ops.op_builder.cpu import FusedAdamBuilder
 from deepspeed.runtime.zero import partition_parameters, partitioned_param_coordinator, stage_1_and_2
 from torch import nn
 
-from dsgen.workers.simulation.torch_sharding import Plain
+from dsgen.workers.simulation.plain import Plain
 
 
 class DeepSpeed(Plain):

@@ -64,6 +64,21 @@ class FusedLinearLoss(torch.autograd.Function):
         return grad_x, grad_weight
 
 
+class InPlaceLoss(torch.autograd.Function):
+    """Cross-entropy in one kernel: its gradient takes the place of the logits (Liger-Kernel, ops/cross_entropy.py)."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor) -> Tensor:
+        ctx.save_for_backward(logits)
+        return logits.new_zeros((), dtype=torch.float32)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Tensor) -> Tensor:
+        (gradient,) = ctx.saved_tensors
+        result: Tensor = gradient.detach()
+        return result
+
+
 def full_loss(logits: Tensor, targets: Tensor) -> Tensor:
     """As the generated train.py takes it."""
     flat = logits.float().flatten(0, -2)
@@ -73,6 +88,22 @@ def full_loss(logits: Tensor, targets: Tensor) -> Tensor:
 def narrow_loss(logits: Tensor, targets: Tensor) -> Tensor:
     """Taken of the logits as they come."""
     return functional.cross_entropy(logits.flatten(0, -2), targets.flatten(), reduction="sum")
+
+
+def fused_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """One kernel over a copy without the last token, as transformers' models shift them."""
+    del targets
+    apply: Any = InPlaceLoss.apply
+    result: Tensor = apply(logits.float()[..., :-1, :].flatten(0, -2))
+    return result
+
+
+def narrow_fused_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """The same of logits as they come."""
+    del targets
+    apply: Any = InPlaceLoss.apply
+    result: Tensor = apply(logits[..., :-1, :].flatten(0, -2))
+    return result
 
 
 def fused_linear_loss(model: Any, x: Tensor, labels: Tensor) -> Tensor:

@@ -13,7 +13,12 @@ from dsgen.workers.modules import load_file
 from dsgen.workers.simulation import kernels
 
 _NORMS = {"fused": kernels.fused_norm, "transformers": kernels.transformers_norm}
-LOSSES = {"full": kernels.full_loss, "narrow": kernels.narrow_loss}
+LOSSES = {
+    "full": kernels.full_loss,
+    "narrow": kernels.narrow_loss,
+    "fused": kernels.fused_loss,
+    "narrow_fused": kernels.narrow_fused_loss,
+}
 TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 

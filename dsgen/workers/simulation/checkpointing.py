@@ -1,0 +1,45 @@
+"""Activation checkpointing around blocks, as every guide to FSDP has it."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import torch
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
+
+from dsgen.workers.modules import load_file
+
+
+def every_second() -> Any:
+    """torchtitan's selective_op: of the matrix products of a block it keeps the first, the third, ...
+    (torchtitan/distributed/activation_checkpoint.py:_get_custom_policy)."""
+    attention = {
+        torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default,
+        torch.ops.aten._scaled_dot_product_efficient_attention.default,
+    }
+    counts: dict[tuple[Any, bool], int] = {}
+
+    def policy(context: Any, operator: Any, *_args: Any, **_kwargs: Any) -> CheckpointPolicy:
+        if operator is torch.ops.aten.mm.default:
+            key = (context, context.is_recompute)
+            counts[key] = counts.get(key, 0) + 1
+            kept = counts[key] % 2 == 1
+        else:
+            kept = operator in attention
+        return CheckpointPolicy.MUST_SAVE if kept else CheckpointPolicy.PREFER_RECOMPUTE
+
+    return policy
+
+
+def wrap(blocks: Any, request: Mapping[str, Any]) -> None:
+    """Wrappers inside the units of FSDP."""
+    kind, every = request["checkpointing"]
+    if kind == "none":
+        return
+    more: dict[str, Any] = {}
+    if kind == "selective":
+        keep = every_second() if request["every_second_product"] else load_file(request["model"]).keep
+        more["context_fn"] = partial(create_selective_checkpoint_contexts, keep)
+    for index in range(0, len(blocks), every if kind == "every" else 1):
+        blocks[index] = checkpoint_wrapper(blocks[index], **more)
