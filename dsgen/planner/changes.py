@@ -34,7 +34,8 @@ def helpful_changes(
     """
     machines = [_more_host_memory(hardware.host_memory), _more_gpus(hardware.gpus_per_node), _more_nodes]
     shorter = _shorter(sequence_length)
-    single = [*_opened(spec), _smaller_micro_batch, _flash, shorter, _low_rank, *machines]
+    both = _both(_smaller_micro_batch, _flash)
+    single = [*_opened(spec), _smaller_micro_batch, _flash, both, shorter, _low_rank, *machines]
     found = _smallest(single, spec, decide)
     if len(found) < ENOUGH:
         pairs = [_both(first, second) for first, second in combinations([shorter, _low_rank, *machines], 2)]

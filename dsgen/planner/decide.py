@@ -39,7 +39,7 @@ def decide(
     if choice is None:
         rejected = all_weighed(search)
         weighed = [entry.candidate for entry in rejected if entry.candidate is not None]
-        raise NothingFitsError(min(weighed, key=overshoot), rejected)
+        raise NothingFitsError(min(weighed, key=overshoot), rejected, format=target.format)
     chosen = choice.chosen
     maker = search.maker
     rejected = rejections(search, choice)

@@ -87,7 +87,7 @@ def decide_job(inputs: Inputs) -> Job:
         (problem,) = error.problems
         raise RefusedError.at(problem.message, inputs.spec.place(*error.path), problem.help) from None
     except NothingFitsError as error:
-        raise NothingFitsError(error.closest, error.rejected, _help(inputs)) from None
+        raise NothingFitsError(error.closest, error.rejected, _help(inputs), error.format) from None
     known = {field.name: getattr(inputs, field.name) for field in fields(inputs)}
     return Job(**known, decision=replace(decision, notes=(*inputs.notes, *decision.notes)))
 

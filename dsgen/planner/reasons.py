@@ -39,14 +39,31 @@ LEVERS: dict[str, str] = {
 }
 
 
-def lever_of(overflow: Overflow, plan: Plan) -> str:
+def lever_of(overflow: Overflow, plan: Plan, format: Format = "deepspeed") -> str:
     """What makes the largest part of an overflow smaller, beyond what the plan does already."""
-    if overflow.place != "device":
-        return "more of it, or less offload"
+    return _lever(overflow.largest_part, plan, format) if overflow.place == "device" else "more of it, or less offload"
+
+
+def _lever(part: str, plan: Plan, format: Format) -> str:
+    if part == "gathered_parameters" and plan.zero_stage < 3:
+        return "ZeRO-3, which gathers weights layer by layer"
     sharded = {"optimizer_states": 1, "master_weights": 1, "temporaries": 1, "gradients": 2, "parameters": 3}
-    if plan.zero_stage >= sharded.get(overflow.largest_part, 4):
+    stage = 3 if format == "fsdp2" else plan.zero_stage  # which shards everything at either of its stages
+    if stage >= sharded.get(part, 4):
         return "more GPUs to shard over, or offload"
-    return LEVERS.get(overflow.largest_part, "")
+    return LEVERS[part]
+
+
+def breakdown(closest: Candidate, format: Format) -> tuple[str, ...]:
+    """What fills the GPU where nothing fits: every part that takes a tenth of the peak, and what it answers to."""
+    device = closest.ledger.device
+    found = []
+    for part, size in sorted(device.peak_moment.parts.items(), key=lambda each: -each[1]):
+        if size * 10 >= device.peak:
+            lever = _lever(part, closest.plan, format)
+            share = f"{format_bytes(size)}, {size / device.peak * 100:.0f} % of the peak"
+            found.append(f"{part.replace('_', ' ').capitalize()}: {share}; answers to {lever}.")
+    return tuple(found)
 
 
 def reasons_of(
@@ -94,10 +111,10 @@ def _fsdp2_stage(plan: Plan, wishes: Wishes, refused: list[Candidate]) -> str:
     head = f"FSDP2, ZeRO stage {plan.zero_stage}"
     if wishes.zero_stage is not None:
         return f"{head}: as wished; {_FSDP2_STAGES[plan.zero_stage]}."
-    return f"{head}: {_FSDP2_STAGES[plan.zero_stage]}.{_lower(plan, refused)}"
+    return f"{head}: {_FSDP2_STAGES[plan.zero_stage]}.{_lower(plan, refused, 'fsdp2')}"
 
 
-def _lower(plan: Plan, refused: list[Candidate]) -> str:
+def _lower(plan: Plan, refused: list[Candidate], format: Format = "deepspeed") -> str:
     """Why not the stage below, where it overflows with all else equal."""
     alike = [
         candidate
@@ -114,7 +131,7 @@ def _lower(plan: Plan, refused: list[Candidate]) -> str:
     (overflow, *_) = lower.fit.overflows
     return (
         f" Stage {lower.plan.zero_stage} overflows by {format_bytes(overflow.by)}, most of it {_part(overflow)} "
-        f"({format_bytes(overflow.largest_part_bytes)}), which answers to {lever_of(overflow, lower.plan)}."
+        f"({format_bytes(overflow.largest_part_bytes)}), which answers to {lever_of(overflow, lower.plan, format)}."
     )
 
 

@@ -43,12 +43,19 @@ class WishError(RefusedError):
 class NothingFitsError(RefusedError):
     """Every legal plan overflows; ``closest`` is the one that misses by least."""
 
-    def __init__(self, closest: Candidate, rejected: tuple[Rejected, ...], help: str | None = None) -> None:
+    def __init__(
+        self,
+        closest: Candidate,
+        rejected: tuple[Rejected, ...],
+        help: str | None = None,
+        format: Format = "deepspeed",
+    ) -> None:
         weighed = sum(entry.candidate is not None for entry in rejected)
         tried = "this does not fit" if weighed == 1 else f"none of {weighed} plans fits; the closest"
-        super().__init__(Problem(f"{tried}: {refusal(closest)}", help=help))
+        super().__init__(Problem(f"{tried}: {refusal(closest, format)}", help=help))
         self.closest = closest
         self.rejected = rejected
+        self.format = format
 
 
 def plan_name(plan: Plan, format: Format = "deepspeed") -> str:
@@ -123,9 +130,9 @@ def batch_words(plan: Plan) -> str:
     return f"micro-batch {plan.micro_batch} x {plan.accumulation}"
 
 
-def refusal(candidate: Candidate) -> str:
+def refusal(candidate: Candidate, format: Format = "deepspeed") -> str:
     """Why a candidate does not fit: place, moment, the largest part there, and by how much."""
-    return f"{plan_name(candidate.plan)}: {overflow_words(candidate.fit)}"
+    return f"{plan_name(candidate.plan, format)}: {overflow_words(candidate.fit)}"
 
 
 def overflow_words(fit: Fit) -> str:

@@ -39,10 +39,12 @@ def _entries(search: Search, below: list[Option], chosen: Candidate, plans: set[
             overflows = search.smallest(other)
             if overflows.plan not in plans:
                 plans.add(overflows.plan)
-                yield Rejected(plan=overflows.plan, reason=refusal(overflows), candidate=overflows)
+                yield Rejected(
+                    plan=overflows.plan, reason=refusal(overflows, search.maker.target.format), candidate=overflows
+                )
         elif candidate.plan not in plans:
             plans.add(candidate.plan)
-            name = plan_name(candidate.plan)
+            name = plan_name(candidate.plan, search.maker.target.format)
             if sums_coarsely(candidate.plan) and not all_coarse:
                 yield Rejected(plan=candidate.plan, reason=f"{name}: {coarse_reason(candidate.plan)}")
             elif candidate.fit.tight and not chosen.fit.tight and candidate.speed >= chosen.speed:
@@ -59,6 +61,7 @@ def all_weighed(search: Search) -> tuple[Rejected, ...]:
 
 def _nothing(search: Search) -> Iterator[Rejected]:
     said: set[str] = set()
+    plans: set[Plan] = set()
     closest: dict[object, Candidate] = {}
     for option in search.options:
         if rows := search.forbidding(option):
@@ -71,12 +74,17 @@ def _nothing(search: Search) -> Iterator[Rejected]:
         if ranks != PLAIN and option.rung.checkpointing.kind != "full":
             continue
         overflows = search.smallest(option)
+        if overflows.plan in plans:  # FSDP2 with one micro-batch, whatever the rung says of its reduction
+            continue
+        plans.add(overflows.plan)
         if ranks == search.options[0].rung.ranks:
-            yield Rejected(plan=overflows.plan, reason=refusal(overflows), candidate=overflows)
+            yield Rejected(
+                plan=overflows.plan, reason=refusal(overflows, search.maker.target.format), candidate=overflows
+            )
         elif ranks not in closest or overshoot(overflows) < overshoot(closest[ranks]):
             closest[ranks] = overflows
     for overflows in closest.values():
-        yield Rejected(plan=overflows.plan, reason=refusal(overflows), candidate=overflows)
+        yield Rejected(plan=overflows.plan, reason=refusal(overflows, search.maker.target.format), candidate=overflows)
 
 
 def overshoot(candidate: Candidate) -> tuple[float, float]:

@@ -40,8 +40,8 @@ def print_plan(view: PlanView, console: "Console", ask: Ask = NOTHING) -> None:
         _line(console, f"  {run_words(view.shown, ask)}")
     _section(console, "Why", view.reasons)
     _section(console, "Runners-up", (_runner_up(candidate, view) for candidate in view.alternatives))
-    _section(console, "Refused", refused_lines(view.rejected))
-    _section(console, "Notes", (*view.notes, *view.shown.ledger.notes, *view.shown.time.notes))
+    _section(console, "Refused", refused_lines(view.rejected, view.inputs.target.format))
+    _section(console, "Notes", (*view.notes, *view.shown.ledger.notes))
 
 
 def _subject(view: PlanView) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from dsgen.memory.basis import basis_of
 from dsgen.planner.job import Inputs, Job
+from dsgen.planner.reasons import breakdown
 from dsgen.planner.refusal import NothingFitsError
 from dsgen.planner.values import Candidate, Rejected
 from dsgen.report.calibration_used import calibration_words
@@ -52,7 +53,7 @@ def view_of_refusal(inputs: Inputs, refused: NothingFitsError) -> PlanView:
     return PlanView(
         inputs=inputs,
         shown=refused.closest,
-        reasons=(),
+        reasons=breakdown(refused.closest, refused.format),
         alternatives=(),
         rejected=refused.rejected,
         notes=inputs.notes,

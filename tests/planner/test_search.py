@@ -18,6 +18,7 @@ from dsgen.planner.rejections import all_weighed, rejections
 from dsgen.planner.search import RUNNERS_UP, Search, explore, options_of
 from dsgen.planner.values import Candidate
 from dsgen.steptime.values import TIME_PARTS, StepTime
+from dsgen.target import Target
 
 SPLITS = (Split(1, 8), Split(2, 4), Split(4, 2), Split(8, 1))
 BUCKETS = Buckets(
@@ -64,6 +65,7 @@ class Made:
     asked: list[Plan] = field(default_factory=list)
     """Plans whose memory was asked for."""
     shapes: Any = None
+    target: Target = field(default_factory=Target)
 
     def __post_init__(self) -> None:
         self.shapes = type("Shapes", (), {"blocks": range(32)})
