@@ -79,8 +79,6 @@ def _attention(run: Run) -> Attention:
 
 def _loss(run: Run) -> Loss:
     name = run.texts["loss_impl"]
-    if "tiled_mlp" in name:
-        raise SkippedError("a tiled MLP has no formula")
     if name.startswith("fused_linear_ce"):
         return "fused_linear"
     if name.startswith("fused_ce"):
@@ -161,6 +159,8 @@ def _code(run: Run, library: str) -> Code:
         fused.add("loss")
     if "liger" in loss and "fused kernels" not in notes:
         fused |= {"norm", "mlp"}
+    if "tiled_mlp" in loss:
+        fused.add("tiled_mlp")
     dropout = re.search(r"(?:hidden-)?dropout[= ](?:default )?(\d+(?:\.\d+)?)", notes)
     explicit = re.search(r"hidden-dropout=(\d+(?:\.\d+)?)", notes) or dropout
     return Code(

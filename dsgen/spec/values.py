@@ -146,7 +146,7 @@ class Code:
     library: Literal["transformers", "litgpt", "torchtitan", "torchtune", "megatron", "foundry"] = "transformers"
     """Whose model and loss it is."""
     fused: frozenset[str] = frozenset()
-    """Kernels that keep less than tensor operations do: norm, mlp."""
+    """Kernels that keep less than tensor operations do: norm, mlp, loss; tiled_mlp cuts the sequence."""
     weights_in_compute_type: bool = False
     """Trained weights, their gradients and states in the compute type, without an fp32 copy. Torch's own
     frameworks only; DeepSpeed keeps master weights."""

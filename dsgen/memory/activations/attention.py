@@ -28,7 +28,10 @@ def _grouped_query(layer: Layer) -> Saved:
     """
     arch, c = layer.arch, layer.width
     q, k = arch.heads * arch.head_dim, arch.kv_heads * arch.head_dim
-    kept = float(c * (3 * q if layer.kernels.expanded_kv else q + 2 * k))
+    # Ulysses gives each rank some heads of the whole sequence; where ranks outnumber the heads of keys and values, each
+    # of these goes to several.
+    k_held = k * max(1.0, layer.ulysses / arch.kv_heads)
+    kept = float(c * (3 * q if layer.kernels.expanded_kv else q + 2 * k_held))
     kept += layer.adapters(arch.hidden, "q_proj", "k_proj", "v_proj") + layer.adapters(q, "o_proj")
     outputs = c * (q + 2 * k + arch.hidden)
     if layer.kernels.dropout:
@@ -49,7 +52,8 @@ def _core(layer: Layer, *, keys: float, values: float, repeated: float) -> Saved
 
     - flash and sdpa: output c values, log of the softmax's denominator 4 a.
       sdpa stands for its flash or memory-efficient kernel; the mathematical fallback keeps what eager keeps.
-      Backward transient: gradients of q, k, v and of the output, c (2 keys + 2 values).
+      Backward transient: gradients of q, k, v and of the output, c (2 keys + 2 values); flash adds up the gradient of
+      q in fp32, 4 keys (flash_api.cpp:mha_bwd, dq_accum).
     - eager: k and v repeated to all heads 2 c repeated (transformers' repeat_kv), probabilities c a s, output
       c values. Models that take the softmax in fp32 keep it in fp32 too, 4 a s; a soft cap keeps its tanh, c a s.
       With dropout a mask a s and the dropped probabilities c a s. Backward transient: the gradients
@@ -62,8 +66,11 @@ def _core(layer: Layer, *, keys: float, values: float, repeated: float) -> Saved
     arch, c = layer.arch, layer.width
     output = c * values
     if layer.attention != "eager":
-        copied = output if layer.kernels.query_concatenated and layer.reads("o_proj") else 0
-        return Saved(copied + output + _FP32 * arch.heads, output + _FP32 * arch.heads, c * (2 * keys + 2 * values))
+        # What comes back from the other ranks is another tensor than what the core gave.
+        copies = layer.kernels.query_concatenated or layer.ulysses > 1
+        copied = output if copies and layer.reads("o_proj") else 0
+        transient = c * (2 * keys + 2 * values) + (_FP32 * keys if layer.attention == "flash" else 0)
+        return Saved(copied + output + _FP32 * arch.heads, output + _FP32 * arch.heads, transient)
     scores = arch.heads * layer.sequence_length
     kept = (output if layer.reads("o_proj") else 0) + 2 * c * repeated + c * scores
     transient = 2 * c * scores

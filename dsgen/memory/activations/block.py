@@ -32,7 +32,8 @@ def block(layer: Layer, *, moe: bool) -> Saved:
     # Of a half whose activation or core is done there are the gradients of what its first matrices gave, and what
     # these have read, with the norm before.
     projected = c * (arch.heads * arch.head_dim + 2 * arch.kv_heads * arch.head_dim + h)
-    widened = c * ((2 if arch.gated else 1) * arch.intermediate + h)
+    tiles = layer.tiles if "tiled_mlp" in layer.fused else 1
+    widened = c * ((2 if arch.gated else 1) * arch.intermediate / tiles + h)
     norms = norm(layer, h, "input_layernorm", output_needed=True).kept
     return replace(front + back, later=(front.kept + norms + widened, core, norms + projected))
 

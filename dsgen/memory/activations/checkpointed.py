@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
+from math import ceil
 
 from dsgen.memory import auto_tp
 from dsgen.memory.activations.block import block
@@ -64,8 +65,9 @@ def activations(setting: Setting) -> Activations:
 
 def _saved(setting: Setting) -> list[Saved]:
     """Of each kind of block. Named in the key: all that _layer reads."""
-    format, split = setting.target.format, setting.plan.tensor_parallel
-    key = ("saved", setting.training, setting.width, setting.sequence_length, format, split)
+    plan, format = setting.plan, setting.target.format
+    ranks = (plan.tensor_parallel, plan.context_parallel, plan.ulysses)
+    key = ("saved", setting.training, setting.width, setting.sequence_length, format, ranks)
     kinds = setting.shapes.kinds
     return derived(setting.shapes, key, lambda: [block(_layer(setting, each), moe=each.is_moe) for each in kinds])
 
@@ -111,7 +113,15 @@ def _layer(setting: Setting, each: Block) -> Layer:
         autocast=code.autocast,
         inputs_kept=method.quantization is not None and code.library == "litgpt",
         fused=code.fused,
+        ulysses=setting.plan.ulysses,
+        tiles=_tiles(setting),
     )
+
+
+def _tiles(setting: Setting) -> int:
+    """Tiles of about h tokens, ceil(s / h) of one rank's s, as DeepSpeed's and ArcticTraining's examples cut them."""
+    plan = setting.plan
+    return ceil(setting.sequence_length / (plan.context_parallel * plan.ulysses * setting.shapes.architecture.hidden))
 
 
 def _adapter_width(setting: Setting) -> int:

@@ -12,9 +12,19 @@ def mlp(layer: Layer, *, moe: bool) -> Saved:
     if moe and layer.arch.moe is not None:
         return _mixture(layer, layer.arch.moe)
     saved = _dense(layer, layer.arch.intermediate, "mlp")
+    if "tiled_mlp" in layer.fused:
+        saved = _tiled(layer, saved)
     if layer.kernels.dropout:
         saved += Saved(_MASK * layer.arch.hidden, 0)
     return saved
+
+
+def _tiled(layer: Layer, whole: Saved) -> Saved:
+    """The sequence in tiles, forward and, made anew, backward: only the input is kept. While it runs backwards there
+    are the gradients of all inputs and outputs, 2 c h, and one tile of all the rest
+    (deepspeed/runtime/sequence_parallel/ulysses_sp.py:TiledMLP)."""
+    gradients = 2 * layer.width * layer.arch.hidden
+    return Saved(0, layer.width * layer.arch.hidden, gradients + (whole.kept + whole.transient) / layer.tiles)
 
 
 def _dense(layer: Layer, i: float, prefix: str, down_trained: bool | None = None) -> Saved:
@@ -23,6 +33,8 @@ def _dense(layer: Layer, i: float, prefix: str, down_trained: bool | None = None
     - gated: gate, act(gate), up, product: 4 c i (the product only where down_proj is trained);
       backward transient: when the product's own backward pass runs, the product is gone and there are the
       gradients of product, gate and up: 3 c i less what the product took.
+      One kernel for activation and product (Liger-Kernel ops/swiglu.py) keeps gate, up and product, 3 c i, and writes
+      the gradients of gate and up over them: c i less what the product took.
     - not gated: input and output of the activation, 2 c i (the output only where down_proj is trained); GELU in steps
       c i x 3 more; ReLU keeps its output alone. Backward transient: likewise 2 c i less what the output took.
 
@@ -35,6 +47,8 @@ def _dense(layer: Layer, i: float, prefix: str, down_trained: bool | None = None
     product = c * i if down_trained else 0
     h = layer.arch.hidden
     adapters = layer.adapters(h, f"{prefix}.gate_proj", f"{prefix}.up_proj") + layer.adapters(i, f"{prefix}.down_proj")
+    if layer.arch.gated and "mlp" in layer.fused:
+        return Saved(2 * c * i + product + adapters, c * (2 * i + h), c * i - product + c * h)
     if layer.arch.gated:
         return Saved(3 * c * i + product + adapters, c * (2 * i + h), 3 * c * i - product + c * h)
     if layer.arch.mlp == "relu":

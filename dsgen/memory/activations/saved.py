@@ -55,7 +55,11 @@ class Layer:
     """Every linear layer keeps its input: bitsandbytes' 4-bit product did until 0.43.2
     (autograd/_functions.py:MatMul4Bit)."""
     fused: frozenset[str] = frozenset()
-    """Kernels that keep less: norm, mlp."""
+    """Kernels that keep less: norm, mlp, tiled_mlp."""
+    ulysses: int = 1
+    """Ranks over which Ulysses splits each sequence."""
+    tiles: int = 1
+    """Parts into which a tiled MLP cuts the tokens of one rank."""
 
     def trains(self, *names: str) -> bool:
         """Whether one of these layers is trained, itself or by an adapter."""
