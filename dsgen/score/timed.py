@@ -144,7 +144,7 @@ def _as_timed(training: Training, run: Run) -> Training:
         first_flash=old,
         deterministic="deterministic-mode" in notes,
         autocast=training.code.autocast or cast,
-        hides_tensor_parallel=("async tp" in notes and "vanilla" not in notes) or framework == "megatron-bridge",
+        hides_tensor_parallel=("async tp" in notes and "vanilla" not in notes) or _bridge(run),
     )
     return replace(training, code=code)
 
@@ -153,9 +153,15 @@ def _as_run(plan: Plan, run: Run) -> Plan:
     """What only time depends on: the type in which gradients travel, and whether they do beside the backward pass."""
     if run.texts["reduce_dtype"] == "fp32" and plan.gradient_precision is None and plan.precision != "fp32":
         plan = replace(plan, gradient_precision="fp32")
-    if "overlap-grad-reduce=true" in run.texts["notes"] or "overlap grad reduce" in run.texts["notes"]:
+    notes = run.texts["notes"]
+    # Megatron-Bridge's recipes overlap both; Megatron-LM on request.
+    if "overlap-grad-reduce=true" in notes or "overlap grad reduce" in notes or _bridge(run):
         plan = replace(plan, overlap_comm=True)
     return plan
+
+
+def _bridge(run: Run) -> bool:
+    return run.texts["framework"].startswith("megatron-bridge")
 
 
 def _network(run: Run) -> float | None:

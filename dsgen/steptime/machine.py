@@ -10,6 +10,7 @@ _TENSOR_CORES_FP32 = 8.0
 """Compute capability from which fp32 products may run as tf32; torch leaves it off for matrix products."""
 _FLASH = 8.0
 _HOPPER = 9.0
+_BLACKWELL = 10.0
 _DESKTOP_BLACKWELL = 12.0
 
 
@@ -60,7 +61,7 @@ def machine_of(gpu: Gpu, precision: Precision, *, compiled: bool = False) -> Mac
     cuda = gpu.cuda or 0.0
     newer = _HOPPER <= cuda < _DESKTOP_BLACKWELL
     share = gpu.achievable_matmul_fraction or constant("matmul_fraction")
-    share *= constant("sustained_hopper" if newer else "sustained")
+    share *= constant("sustained_hopper" if _HOPPER <= cuda < _BLACKWELL else "sustained")
     forward, backward = (
         ("flash_forward_hopper", "flash_backward_hopper") if newer else ("flash_forward", "flash_backward")
     )

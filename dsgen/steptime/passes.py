@@ -39,11 +39,10 @@ def passes_of(setting: Setting) -> Passes:
         whole = cost.all
         seconds, kernels = recomputed(setting, cost)
         there, back = per_layer(setting, cost, moe=block.is_moe)
-        full = setting.plan.checkpointing.kind in ("full", "every") and seconds > 0
         forward += count * whole.forward
         backward += count * whole.backward
         again += count * seconds
-        talk += count * (there + back + (there * seconds / whole.forward if full else 0.0))
+        talk += count * (there + back + there * _talked_again(setting))
         launches += count * (whole.forward_launches + whole.backward_launches + kernels)
     head = head_cost(setting)
     out, into = copies(setting)
@@ -71,3 +70,18 @@ def passes_of(setting: Setting) -> Passes:
         host=host,
         head=head.forward + head.backward,
     )
+
+
+def _talked_again(setting: Setting) -> float:
+    """Share of a layer's forward traffic that recomputation repeats: all of it; selective checkpointing keeps what is
+    reduced and scattered, and gathers again."""
+    checkpointing = setting.plan.checkpointing
+    match checkpointing.kind:
+        case "full":
+            return 1.0
+        case "every":
+            return 1 / checkpointing.every
+        case "selective":
+            return 0.5
+        case _:
+            return 0.0

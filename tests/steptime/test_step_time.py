@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from made import GPT_2, LLAMA_7B, arguments, coded, lora, machines, setting, timed
+from made import GPT_2, LLAMA_7B, arguments, coded, lora, machines, timed
 
 from dsgen.facts.constants import constant, constants_as
 from dsgen.plan import Checkpointing
@@ -13,7 +13,6 @@ from dsgen.shapes.lora import with_method
 from dsgen.shapes.tensors import build
 from dsgen.shapes.values import Mla, Moe
 from dsgen.spec.values import Method, Optimizer, Training
-from dsgen.steptime.block import block_cost
 from dsgen.steptime.flops import model_flops
 from dsgen.steptime.machine import machine_of
 from dsgen.steptime.values import TIME_PARTS
@@ -154,66 +153,6 @@ def test_eager_attention_costs_with_the_square_of_the_length() -> None:
     eager = share("eager", 8192) - share("eager", 2048)
     flash = share("flash", 8192) - share("flash", 2048)
     assert eager > 4 * flash > 0
-
-
-def test_adapters_leave_out_the_weights_gradient() -> None:
-    """Two products of three, and no states of the base."""
-    stated: dict[str, Any] = {"micro_batch": 4, "target": "deepspeed"}
-    full, adapted = timed(**stated), timed(**stated, training=lora())
-    assert 0.6 < adapted.parts["compute"] / full.parts["compute"] < 0.9
-    assert adapted.parts["optimizer"] < full.parts["optimizer"] / 50
-    quantized = timed(**stated, training=lora(quantization="nf4"))
-    assert quantized.parts["compute"] > adapted.parts["compute"]
-    gptq = timed(**stated, training=lora(quantization="gptq4"))
-    assert gptq.parts["compute"] > quantized.parts["compute"]
-    # torch's own frameworks keep PEFT's adapters in fp32, which no tensor core multiplies.
-    assert timed(micro_batch=4, training=lora()).parts["compute"] > 1.2 * adapted.parts["compute"]
-
-
-def test_fp8_products_are_faster_where_the_card_has_them() -> None:
-    bf16 = timed(micro_batch=4, hardware=machines("h100-80gb-sxm"))
-    for recipe in ("tensorwise", "rowwise", "mx"):
-        eight = timed(micro_batch=4, hardware=machines("h100-80gb-sxm"), training=coded(eight_bit=recipe))
-        assert eight.seconds < bf16.seconds, recipe
-    plain = timed(micro_batch=4)
-    assert timed(micro_batch=4, training=coded(eight_bit="tensorwise")).seconds > plain.seconds
-
-
-def test_a_mixture_computes_what_a_token_meets() -> None:
-    """Two experts of eight: more than one dense MLP of that width, less than three."""
-    dense = timed(replace(MIXTURE, moe=None), micro_batch=4)
-    mixture = timed(MIXTURE, micro_batch=4)
-    assert dense.parts["compute"] < mixture.parts["compute"] < 2 * dense.parts["compute"]
-
-
-def test_tokens_travel_to_their_experts() -> None:
-    """With one expert a token, of a dense width: the copies to it and back, 4 c h each way, and a router of one."""
-    one = replace(LLAMA_7B, moe=Moe(experts=1, top_k=1, intermediate=11008))
-    dense, routed = (setting(arch, micro_batch=4) for arch in (LLAMA_7B, one))
-    (here, _), (there, _) = dense.kinds[0], routed.kinds[0]
-    more = block_cost(routed, there).rest.forward - block_cost(dense, here).rest.forward
-    assert more * dense.machine.memory / dense.tokens == pytest.approx(4 * 2 * 4096 + 3 * 4)
-
-
-def test_splitting_a_layer_costs_traffic_and_saves_compute() -> None:
-    one = timed(target="megatron", micro_batch=8)
-    eight = timed(target="megatron", micro_batch=8, world_size=8, tensor_parallel=8)
-    assert eight.parts["compute"] < one.parts["compute"] / 5
-    assert eight.parts["communication"] > 0
-    over = timed(
-        target="megatron", micro_batch=8, world_size=16, tensor_parallel=16, hardware=machines(nodes=2, gbit_s=400)
-    )
-    assert over.parts["communication"] > 2 * eight.parts["communication"]
-
-
-@pytest.mark.parametrize("kind", ["context_parallel", "ulysses"])
-def test_splitting_a_sequence(kind: str) -> None:
-    whole = timed(length=65536, world_size=8, target="fsdp2", zero_stage=3)
-    ranks: dict[str, Any] = {kind: 8}
-    split = timed(length=65536, world_size=8, target="fsdp2", zero_stage=3, **ranks)
-    assert split.parts["compute"] < whole.parts["compute"] / 6
-    assert split.parts["communication"] > 0
-    assert split.tokens_per_second_per_gpu < 1.1 * whole.tokens_per_second_per_gpu
 
 
 @pytest.mark.parametrize("gpu", ["v100-16gb-sxm", "t4", "rtx-4090", "mi300x-192gb", "gaudi2-96gb", "b200-180gb-sxm"])
