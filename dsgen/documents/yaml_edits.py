@@ -41,11 +41,14 @@ def yaml_text(value: Any) -> str:
 
 def replace(document: Document, path: Path, value: Any) -> list[TextEdit] | None:
     """Writes another value where one stands; None where that cannot be done."""
-    node = document.node(path)
-    is_leaf = node is not None and (node.members is None or _is_flow(document.text, node)) and node.end > node.start
-    if node is None or not is_leaf or not _is_own(document, path) or document.text[node.start] in "|>&!":
+    text, node, member = document.text, document.node(path), document.member(path)
+    if node is None or node.end <= node.start or not _is_own(document, path) or text[node.start] in "&!":
         return None
-    return [(node.start, node.end, yaml_text(value))]
+    is_block = (node.members is not None or node.items is not None) and not text.startswith(("{", "["), node.start)
+    if not is_block and text[node.start] not in "|>":
+        return [(node.start, node.end, yaml_text(value))]
+    colon = _COLON.match(text, member.key_end) if member else None
+    return [(colon.end(), _end(text, member), f" {yaml_text(value)}")] if colon and member else None
 
 
 def rename(document: Document, path: Path, key: str) -> list[TextEdit] | None:

@@ -66,6 +66,10 @@ CASES: list[tuple[Callable[[Document], list[TextEdit] | None], str, str]] = [
     (lambda d: edit.insert(d, ("fp16",), "hysteresis", 2), "loss_scale: 0}", "loss_scale: 0, hysteresis: 2}"),
     (lambda d: edit.rename(d, ("zero_optimization", "stage"), "level"), "stage: 2", "level: 2"),
     (lambda d: edit.replace(d, ("zero_optimization", "stage"), "auto"), "stage: 2", "stage: auto"),
+    (
+        lambda d: edit.replace(d, ("zero_optimization", "offload_optimizer"), {"device": "none"}),
+        *(":\n    device: cpu\n    pin_memory: true #", ": {device: none} #"),
+    ),
     (lambda d: edit.replace(d, ("fp16",), {"a": [1, None]}), "{enabled: true, loss_scale: 0}", "{a: [1, null]}"),
 ]
 
@@ -118,7 +122,11 @@ SCALARS = (
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.sampled_from(["x", "no", "1", "1e5", "# a", "a: b", "", "- x", "{", "\u00e9\U0001f600", "null", "~", "*a"])
 )
-VALUES = st.recursive(SCALARS, lambda inner: st.dictionaries(KEYS, inner, min_size=1, max_size=3), max_leaves=6)
+VALUES = st.recursive(
+    SCALARS | st.lists(SCALARS, max_size=3),
+    lambda inner: st.dictionaries(KEYS, inner, min_size=1, max_size=3),
+    max_leaves=6,
+)
 CONFIGS = st.dictionaries(KEYS, VALUES, min_size=1, max_size=3)
 
 
@@ -155,8 +163,8 @@ def test_what_is_read_then_is_what_was_meant(config: Any, new: Any, flow: bool |
     if made is not None:
         assert read_yaml(apply(text, made)).value == meant, (action, text, apply(text, made))
     else:
-        # Sections in block style are not replaced; whatever looks like an alias stops all edits.
-        assert (action == "replace" and isinstance(holder[key], dict | None)) or "*a" in text
+        # What is null has no place, and whatever looks like an alias stops all edits.
+        assert (action == "replace" and holder[key] is None) or "*a" in text
 
 
 def _at(config: Any, path: Path) -> Any:
