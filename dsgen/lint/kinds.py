@@ -105,7 +105,9 @@ def _is_deepspeed(text: str) -> bool:
     except (DocumentError, TypeError):
         # Broken, or no object: then what stands at the margin has to tell.
         return bool(_OUR_KEY_ON_TOP.search(text)) and not any(f'"{key}"' in text for key in _FOREIGN)
-    return bool(keys & set(_OURS)) and not keys & _FOREIGN
+    from dsgen.lint.foreign import program_of
+
+    return bool(keys & set(_OURS)) and not keys & _FOREIGN and program_of(keys) is None
 
 
 # Code that drives training itself, or hands it to a trainer.
@@ -146,7 +148,13 @@ def _python_encoding(data: bytes) -> str:
 
 
 KINDS = (
-    Kind("deepspeed", (".json", ".hjson"), _is_deepspeed, "dsgen.lint.config_file:read_file"),
+    Kind(
+        "deepspeed",
+        (".json", ".hjson"),
+        _is_deepspeed,
+        "dsgen.lint.foreign:read_file",
+        further="dsgen.lint.foreign:further_configs",
+    ),
     Kind(
         "deepspeed",
         (".yaml", ".yml"),

@@ -156,9 +156,7 @@ def _in_folder(folder: Path) -> tuple[Script, ...]:
     read = (Script(file, read_beside(file, _MOST_BYTES).decode(errors="replace")) for file in files)
     # Launch lines need not speak of DeepSpeed, nor code that leaves it to Accelerate.
     words = ("eep", "Accelerator(", "distributed_type:")
-    return tuple(
-        script for script in read if script.path.suffix == ".sh" or any(word in script.text for word in words)
-    )
+    return tuple(script for script in read if script.path.suffix == ".sh" or any(word in script.text for word in words))
 
 
 def forget_scripts() -> None:

@@ -7,9 +7,10 @@ from pathlib import Path as Folder
 from dsgen.documents.document import Document, DocumentError, Node, Path
 from dsgen.documents.source import decode
 from dsgen.documents.yaml_text import read_yaml
-from dsgen.lint.accelerate_file import accelerate_file
+from dsgen.lint.accelerate_file import AccelerateFile, accelerate_file
 from dsgen.lint.accelerate_section import SECTION, AccelerateSection, is_accelerate
-from dsgen.lint.config_file import ConfigFile, read_config
+from dsgen.lint.config_file import ConfigFile
+from dsgen.lint.foreign import program_of, read_file
 from dsgen.lint.kinds import Held
 from dsgen.lint.target import LintTarget
 
@@ -34,8 +35,8 @@ def read_yaml_file(data: bytes, target: LintTarget, name: str = "") -> ConfigFil
 def _read(data: bytes, target: LintTarget) -> ConfigFile:
     text = ""
     if data.lstrip().startswith(b"{"):
-        config = read_config(data, target.loaded_by)
-        if config.is_read:
+        config = read_file(data, target)
+        if config.document.problem is None:
             return config
     try:
         if len(data) > MOST_BYTES:
@@ -57,17 +58,23 @@ def further_configs(file: ConfigFile, target: LintTarget) -> list[Held]:
         return []
     text = file.document.text
     root = read_yaml(text)
+    own = accelerate_file(file, root)
+    of_accelerate = held_by_accelerate(own, root, target)
+    others = [config for config in configs_in(text, root) if not isinstance(config, AccelerateSection)]
+    return [
+        *of_accelerate,
+        *(Held(config, target) for config in others if config.prefix != file.prefix or not file.is_read),
+    ]
+
+
+def held_by_accelerate(own: AccelerateFile | None, root: Node, target: LintTarget) -> list[Held]:
+    """Accelerate's file itself, and the config that Accelerate makes of its section."""
     processes = next((member.node.value for member in root.members or () if member.key == "num_processes"), None)
     ranks = target.world_size or (processes if type(processes) is int and processes > 0 else None)
     by_accelerate = replace(target, loaded_by="accelerate", world_size=ranks)
-    own = accelerate_file(file, root)
-    found = configs_in(text, root)
-    held = [
-        Held(config, by_accelerate if isinstance(config, AccelerateSection) else target)
-        for config in found
-        if config.prefix != file.prefix or not file.is_read
-    ]
-    return [Held(own, by_accelerate, kind="accelerate"), *held] if own else held
+    text = own.document.text if own else ""
+    made = [Held(config, by_accelerate) for config in configs_in(text, root) if isinstance(config, AccelerateSection)]
+    return [Held(own, by_accelerate, kind="accelerate"), *made] if own else made
 
 
 def configs_in(text: str, root: Node) -> Iterator[ConfigFile]:
@@ -81,7 +88,7 @@ def configs_in(text: str, root: Node) -> Iterator[ConfigFile]:
 
 def _sections(node: Node, path: Path, depth: int) -> Iterator[tuple[Path, Node]]:
     keys = {member.key for member in node.members or ()}
-    ours = bool(keys & set(OURS)) and (not path or path[-1] in SECTIONS)
+    ours = bool(keys & set(OURS)) and program_of(keys) is None and (not path or path[-1] in SECTIONS)
     if ours or (path and path[-1] == SECTION and is_accelerate(node)):
         yield path, node
     elif depth < _DEPTH:

@@ -45,7 +45,7 @@ def file_cannot_be_read(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     problem = file.document.problem
     if problem is None:
         # YAML that holds no config is somebody else's file.
-        if not file.is_read and file.dialect == "json":
+        if not isinstance(file.value, dict) and file.dialect == "json":
             yield error((), "the config is no object: DeepSpeed wants keys and values in braces")
         return
     help = problem.help
