@@ -8,7 +8,7 @@ from dsgen.report.score_view import ScoreView
 from dsgen.score.predict import score
 from dsgen.score.runs import read_runs
 from dsgen.score.summary import summary
-from dsgen.score.throughput import speed
+from dsgen.score.throughput import speeds
 from dsgen.score.throughput_summary import throughput_summary
 
 
@@ -34,8 +34,8 @@ def run(args: argparse.Namespace) -> int:
 
         found = left_out(runs.rows)
     scored = tuple(score(run) for run in runs.rows)
-    speeds = tuple(speed(run) for run in runs.rows)
-    view = ScoreView(runs, scored, summary(scored), speeds, throughput_summary(speeds), found)
+    timed = speeds(runs.rows)
+    view = ScoreView(runs, scored, summary(scored), timed, throughput_summary(timed), found)
     if args.format == "json":
         from dsgen.report.score_json import score_json
 

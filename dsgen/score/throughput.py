@@ -1,11 +1,12 @@
 """Tokens per second of one run: what the step time says beside what was measured."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dsgen.errors import ProblemsError
 from dsgen.score.runs import Run
 from dsgen.score.skipped import SkippedError
-from dsgen.score.timed import Job, job_of
+from dsgen.score.timed import Job, job_of, on_one_network
 from dsgen.steptime.values import StepTime
 
 VARIABLE = frozenset(("ms-swift-bench", "hf-single-gpu", "litgpt-resource"))
@@ -41,6 +42,11 @@ class Speed:
         if self.predicted is None or not self.relative:
             return self.predicted
         return self.predicted / (self.run.counts["seq_len"] or 1)
+
+
+def speeds(runs: Iterable[Run]) -> tuple[Speed, ...]:
+    """Of a whole table, in its order."""
+    return tuple(speed(run) for run in on_one_network(runs))
 
 
 def speed(run: Run) -> Speed:

@@ -10,7 +10,7 @@ from dsgen.score.fit import Held
 from dsgen.score.runs import Run
 from dsgen.score.skipped import SkippedError
 from dsgen.score.throughput import speed
-from dsgen.score.timed import Job, job_of
+from dsgen.score.timed import Job, job_of, on_one_network
 
 ESTIMATED = (
     "sustained",
@@ -50,7 +50,7 @@ class Observation:
 def observations(runs: Iterable[Run]) -> list[Observation]:
     """Of the runs that have a speed in tokens and can be predicted."""
     found = []
-    for run in runs:
+    for run in on_one_network(runs):
         measured = speed(run)
         if measured.error is None or measured.measured is None:
             continue

@@ -1,7 +1,7 @@
 """What of a run its step time depends on: the job that it was, with assumptions where the row is silent."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from dsgen.facts.gpus import find_gpu
@@ -41,6 +41,9 @@ _READ_AS = {
 }
 """fms-fsdp checkpoints some of the blocks, a share that its table does not state; Megatron's FSDP shards as FSDP2
 does; adapters whose rank nobody states are small beside the rest."""
+_FUSED_NORMS = ("internevo",)
+"""Frameworks with one kernel for each norm and rotary embedding: apex's and flash-attn's (InternLM/InternEvo
+internlm/model)."""
 _TRAINERS = ("hf trainer", "ms-swift")
 _EIGHT_BITS = (("mxfp8", "mx"), ("fp8_rowwise", "rowwise"), ("fp8", "tensorwise"))
 """What a compute type begins with, and how its operands are scaled."""
@@ -108,6 +111,25 @@ def job_of(run: Run) -> Job:
     )
 
 
+def on_one_network(runs: Iterable[Run]) -> tuple[Run, ...]:
+    """The runs, where what one of a source says of the network between its nodes holds for those of the same source and
+    card that say nothing: a source describes its cluster once. Where rows differ, none is taken for another."""
+    rows = tuple(runs)
+    stated: dict[tuple[str, str], set[float]] = {}
+    for run in rows:
+        network = _network(run)
+        if network:
+            stated.setdefault((run.source, run.texts["gpu"]), set()).add(network)
+    found = []
+    for run in rows:
+        known = stated.get((run.source, run.texts["gpu"]), set())
+        if run.source and len(known) == 1 and _network(run) is None:
+            (network,) = known
+            run = replace(run, texts={**run.texts, "notes": f"{run.texts['notes']}; fabric {network:.0f}gbps"})
+        found.append(run)
+    return tuple(found)
+
+
 def _machines(run: Run) -> Hardware:
     hardware = hardware_of(run)
     if run.reference.startswith(_OWN_H100) and run.texts["gpu"] == "h100":
@@ -142,6 +164,7 @@ def _as_timed(training: Training, run: Run) -> Training:
         training.code,
         eight_bit=eight,  # type: ignore[arg-type]  # the names stand in _EIGHT_BITS
         first_flash=old,
+        fused=training.code.fused | ({"norm"} if framework.startswith(_FUSED_NORMS) else set()),
         deterministic="deterministic-mode" in notes,
         autocast=training.code.autocast or cast,
         hides_tensor_parallel=("async tp" in notes and "vanilla" not in notes) or _bridge(run),

@@ -36,7 +36,8 @@ def on_gpu(setting: Setting) -> float:
     moved = m + 2 * m + 2 * facts.states * state
     if training.optimizer.step == "foreach" and facts.states == 2 and facts.state_bytes is None:
         moved = _FOREACH_PASSES * m
-    if training.gradient_clipping:
+    # A step in the backward pass comes before the norm of all gradients is known.
+    if training.gradient_clipping and training.optimizer.step != "in_backward":
         moved += _CLIP * m
     if setting.mixed and setting.target.format in ("deepspeed", "megatron"):
         moved += (m + setting.width) + (setting.width + m)

@@ -12,7 +12,7 @@ from dsgen.score.lengths import padded_length
 from dsgen.score.runs import Run, read_runs
 from dsgen.score.throughput import Speed, speed
 from dsgen.score.throughput_summary import spearman, throughput_summary
-from dsgen.score.timed import job_of
+from dsgen.score.timed import job_of, on_one_network
 
 
 def run_of(folder: Path, **cells: str) -> Run:
@@ -77,6 +77,17 @@ def test_the_job_takes_what_notes_say(tmp_path: Path) -> None:
     assert job_of(run_of(tmp_path, compute_dtype="fp8_rowwise")).training.code.eight_bit == "rowwise"
     assert job_of(run_of(tmp_path)).training.code.autocast
     assert not job_of(run_of(tmp_path, notes="accelerate mixed_precision no")).training.code.autocast
+
+
+def test_a_source_describes_its_cluster_once(tmp_path: Path) -> None:
+    """What a row says of the network holds for the silent ones of its source and card; not where rows differ."""
+    said, silent, other = {"notes": "4x100Gb RoCE"}, {"notes": "RoCE"}, {"gpu": "H100"}
+    runs = read_runs(table(tmp_path, said, silent, other)).rows
+    found = [job_of(run).hardware.inter_node_gbit_s for run in on_one_network(runs)]
+    assert found == [400, 400, None]
+    runs = read_runs(table(tmp_path, said, silent, {"notes": "fabric 800Gbps"})).rows
+    found = [job_of(run).hardware.inter_node_gbit_s for run in on_one_network(runs)]
+    assert found == [400, None, 800]
 
 
 def test_a_speed_needs_less_than_the_memory_does(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from dsgen.facts.constants import constant
 from dsgen.score.runs import Run, read_runs
-from dsgen.score.throughput import speed
+from dsgen.score.throughput import speeds
 from dsgen.score.throughput_fit import ESTIMATED, Observation, estimate, leave_one_out, mean_error, observations
 from dsgen.score.throughput_summary import ThroughputSummary, throughput_summary
 
@@ -25,7 +25,7 @@ def runs() -> Sequence[Run]:
 
 @pytest.fixture(scope="module")
 def found(runs: Sequence[Run]) -> ThroughputSummary:
-    return throughput_summary([speed(run) for run in runs])
+    return throughput_summary(speeds(runs))
 
 
 @pytest.fixture(scope="module")
