@@ -159,6 +159,8 @@ def _code(run: Run, library: str) -> Code:
         fused.add("loss")
     if "liger" in loss and "fused kernels" not in notes:
         fused |= {"norm", "mlp"}
+    if library == "megatron" and loss.endswith("fused"):
+        fused.add("loss")
     if "tiled_mlp" in loss:
         fused.add("tiled_mlp")
     dropout = re.search(r"(?:hidden-)?dropout[= ](?:default )?(\d+(?:\.\d+)?)", notes)

@@ -140,3 +140,16 @@ def test_the_last_stage_has_the_head_and_the_logits() -> None:
     only_last = account(*values)  # type: ignore[arg-type]
     assert "logits" in only_last.device.moments[0].parts
     assert only_last.device.peak <= told.device.peak
+
+
+def test_the_fused_loss_has_its_exponentials_beside_the_logits() -> None:
+    """What each compiled part gives is a tensor of its own: 2 + 4 + 4 bytes of each logit in place of 2 + 4."""
+
+    def logits(*fused: str) -> int:
+        values = list(arguments())
+        code = Code(library="megatron", fused=frozenset(fused))
+        values[2] = replace(Training(attention="flash"), code=code)
+        return account(*values).device.moments[0].parts["logits"]  # type: ignore[arg-type]
+
+    assert logits("norm") == 6 * 50304 * S * B
+    assert logits("norm", "loss") == 10 * 50304 * S * B

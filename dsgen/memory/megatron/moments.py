@@ -25,7 +25,9 @@ def _moments(setting: Setting, stage: Stage) -> tuple[Moment, ...]:
     Adam's
       states 8 P, both over d with the distributed optimizer: 18 P, or (6 + 12 / d) P (Megatron-LM README).
     - Logits on the last stage: c V / t and their fp32 form 4 V / t, whose softmax and gradient take its place
-      (megatron/core/tensor_parallel/cross_entropy.py); then the gradient in the compute type, c V / t.
+      (megatron/core/tensor_parallel/cross_entropy.py); then the gradient in the compute type, c V / t. Fused
+      (megatron/core/fusions/fused_cross_entropy.py), each compiled part returns tensors of its own: the exponentials
+      come beside the fp32 logits, 4 V / t more.
     """
     plan, c = setting.plan, setting.width
     shards = setting.shards if plan.zero_stage else 1
@@ -42,7 +44,8 @@ def _moments(setting: Setting, stage: Stage) -> tuple[Moment, ...]:
     logits = 0
     if stage.last:
         activations += 2 * c * setting.shapes.architecture.hidden * setting.tokens
-        logits = (c + FP32) * padded_vocab(setting) // plan.tensor_parallel * setting.tokens
+        wide = 2 * FP32 if "loss" in setting.training.code.fused else FP32
+        logits = (c + wide) * padded_vocab(setting) // plan.tensor_parallel * setting.tokens
     turn = always | {"activations": activations, "logits": logits}
     return (
         moment("end of forward", turn),
