@@ -11,6 +11,7 @@ from dsgen.formats.decoder import decoder_source
 from dsgen.formats.deepspeed.write import write as write_deepspeed
 from dsgen.formats.fsdp2.order import CodeOrder
 from dsgen.formats.fsdp2.sharding import sharding
+from dsgen.formats.hf_config import hf_config, model_type
 from dsgen.hardware import Hardware
 from dsgen.legality.values import Case
 from dsgen.memory.activations.kernels import kernels_of
@@ -45,11 +46,13 @@ class Order:
         found = depths(plan, self.shapes, everything=everything or by_deepspeed)
         arch = self.shapes.architecture
         model = folder / "model.py"
-        model.write_text(decoder_source(arch, training.method, attention=training.attention), encoding="utf-8")
+        if not self.published:
+            model.write_text(decoder_source(arch, training.method, attention=training.attention), encoding="utf-8")
         narrow = code.weights_in_compute_type and not by_deepspeed
         request: dict[str, Any] = {
             "framework": self.target.format,
             "model": str(model),
+            "transformers": self._published(found) if self.published else None,
             "world_size": plan.world_size,
             # Of a flat partition of all gradients the last rank's part is there first: it is the fullest.
             "rank": plan.world_size - 1 if by_deepspeed and plan.zero_stage in (1, 2) else 0,
@@ -83,6 +86,21 @@ class Order:
         if by_deepspeed:
             request["config"] = self._config(folder, request["accumulation"])
         return request, found
+
+    @property
+    def published(self) -> bool:
+        """Whether a class of transformers is trained, rather than the decoder that build writes."""
+        return self.target.loaded_by == "transformers" and self.training.method.type == "full"
+
+    def _published(self, found: Depths) -> dict[str, Any]:
+        arch = self.shapes.architecture
+        return {
+            "model_type": model_type(arch),
+            "configs": {str(layers): hf_config(replace(arch, layers=layers)) for layers in found.layers},
+            "layer_class": arch.layer_class,
+            "attention": "eager" if self.training.attention == "eager" else "sdpa",
+            "reentrant": self.training.code.reentrant,
+        }
 
     def _optimizer(self) -> Mapping[str, Any]:
         wanted = self.training.optimizer

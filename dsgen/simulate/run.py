@@ -7,6 +7,7 @@ from typing import Any
 
 from dsgen.errors import DsgenError, MissingToolError, RefusedError
 from dsgen.hardware import Hardware
+from dsgen.memory.activations.kernels import kernels_of
 from dsgen.memory.frozen import trained_width
 from dsgen.memory.setting import setting_of
 from dsgen.plan import Plan
@@ -19,6 +20,7 @@ from dsgen.spec.values import Training
 from dsgen.target import Target
 
 INSTALL = "pip install 'dsgen[smoke]'"
+INSTALL_TRANSFORMERS = "pip install 'dsgen[smoke,hf]'"
 TIMEOUT = 300.0
 """Seconds."""
 
@@ -62,7 +64,8 @@ _NO_GPU = {"CUDA_VISIBLE_DEVICES": "", "DS_ACCELERATOR": "cpu", "OMP_NUM_THREADS
 def _judge(last: Mapping[str, Any], folder: Path) -> None:
     if last["event"] == "missing":
         message = f"{last['library']} is not installed, and a simulation runs the real one"
-        raise MissingToolError.at(message, help=INSTALL)
+        install = INSTALL_TRANSFORMERS if last["library"] == "transformers" else INSTALL
+        raise MissingToolError.at(message, help=install)
     if last["event"] == "error":
         message = " ".join(str(last["message"]).split())
         raise RefusedError.at(f"the training code did not run: {last['phase']}: {last['type']}: {message}")
@@ -114,8 +117,12 @@ def _not_simulated(order: Order, request: Mapping[str, Any], buckets: int) -> It
         yield "DDP's reducer, whose buckets are counted by arithmetic"
     if order.training.compile:
         yield "torch.compile: the code ran as it is written"
+    if order.published and kernels_of(order.shapes.architecture).dropout and order.training.code.dropout is not False:
+        yield "dropout and its masks"
     if order.training.method.dropout:
         yield "dropout of the adapters and its masks"
+    if order.target.loaded_by == "transformers" and not order.published:
+        yield "transformers' own class: the decoder that build writes, with the same tensors, stands for it"
     if order.plan.accumulation > request["accumulation"]:
         yield f"micro-batches beyond the first {request['accumulation']}, which repeat the one before the last"
     if request["norm"] != "fused" and order.shapes.architecture.norm == "rmsnorm":

@@ -17,7 +17,11 @@ _FRAMEWORKS = {
 def main() -> None:
     """One ``simulated`` event for each depth asked for; ``missing`` where a library is."""
     request, events = open_worker()
-    libraries = ("torch", "deepspeed") if request["framework"] == "deepspeed" else ("torch",)
+    libraries = ["torch"]
+    if request["framework"] == "deepspeed":
+        libraries.append("deepspeed")
+    if request["transformers"]:
+        libraries.append("transformers")
     for library in libraries:
         events.enter(f"import {library}")
         if not _load(library, events):

@@ -45,12 +45,15 @@ class Case:
     sequence: int = 2048
     layers: int | None = None
     """None: the model's own."""
+    published: bool = False
+    """transformers' class instead of the decoder that build writes."""
 
     def __str__(self) -> str:
         words = [f"{name}={value}" for name, value in self.changes.items()]
         kind = {id(LORA): "lora", id(NARROW): "narrow", id(LIGER): "liger"}.get(id(self.training), "")
         depth = f"{self.layers} layers" if self.layers else ""
-        return " ".join(filter(None, [self.format, self.model, depth, kind, *words]))
+        source = "transformers" if self.published else ""
+        return " ".join(filter(None, [self.format, self.model, source, depth, kind, *words]))
 
     @property
     def shapes(self) -> Shapes:
@@ -67,7 +70,10 @@ class Case:
         return simulate(*self._inputs(), timeout=600, **options)
 
     def _inputs(self) -> tuple[Any, ...]:
-        target = Target(format=self.format)  # type: ignore[arg-type]
+        target = Target(
+            format=self.format,  # type: ignore[arg-type]
+            loaded_by="transformers" if self.published else "deepspeed",
+        )
         return plan(**self.changes), self.shapes, self.training, self.sequence, hardware(), target
 
 

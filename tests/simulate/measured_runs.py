@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grid import say
 
@@ -50,6 +50,8 @@ def measured(file: str) -> Iterator[Measured]:
             plan, target = plan_of(run)
             shapes = shapes_of(run)
             training = training_of(run, shapes.architecture.gated)
+            if training.code.library == "transformers":
+                target = replace(target, loaded_by="transformers")
             order = Order(
                 plan=plan,
                 shapes=with_method(shapes, training.method),

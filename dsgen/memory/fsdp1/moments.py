@@ -63,25 +63,26 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
 
 class Gathered:
     """Bytes of gathered units: the root from the first forward to the last backward pass; a block that computes and the
-    one fetched ahead (forward_prefetch off, backward_prefetch before the gradients are reduced). None with NO_SHARD,
-    stage 0."""
+    one fetched ahead (forward_prefetch off, backward_prefetch before the gradients are reduced).
+
+    With NO_SHARD, stage 0, nothing is gathered; but where trained weights are wider than the compute type the root and
+    the block that computes are cast, c each (_flat_param.py:_use_low_precision_shard)."""
 
     def __init__(self, setting: Setting) -> None:
-        self._stays = setting.stage == 2
-        sharded = setting.stage > 0
-        self.root = round(_unit(setting, setting.shapes.outer)) if sharded else 0
-        blocks = setting.shapes.blocks[:1] if sharded else ()
-        self.block = round(max((_unit(setting, block) for block in blocks), default=0))
+        self._stays, self._sharded = setting.stage == 2, setting.stage > 0
+        unit = _unit if self._sharded else _cast
+        self.root = round(unit(setting, setting.shapes.outer))
+        self.block = round(max((unit(setting, block) for block in setting.shapes.blocks[:1]), default=0))
         self._layers = len(setting.shapes.blocks)
 
     @property
     def at_loss(self) -> int:
         """Where the passes meet: the last block is not sharded again before its backward pass."""
-        return self.root + self.block * (self._layers if self._stays else 1)
+        return self.root + self.block * (self._layers if self._stays else int(self._sharded))
 
     def at_block(self, index: int) -> int:
         """While block ``index`` runs backwards."""
-        blocks = index + 1 if self._stays else 2 if index else 1
+        blocks = index + 1 if self._stays else 2 if index and self._sharded else 1
         return self.root + self.block * blocks
 
 
@@ -92,6 +93,11 @@ def _unit(setting: Setting, block: Block) -> float:
     return sum(
         frozen.stored(setting, t) if frozen.quantized(setting, t) else setting.width * t.numel for t in block.tensors
     )
+
+
+def _cast(setting: Setting, block: Block) -> float:
+    narrow = setting.training.code.autocast or frozen.trained_width(setting) == setting.width
+    return 0 if narrow else setting.width * block.trainable
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +151,8 @@ def _backward(setting: Setting, activations: Activations, whole: int, gathered: 
                 "activations": kept + (layers[index].extra if held else point.activations),
             }
         yield {
-            "gradients": reduced + 2 * c * units.blocks[index],
+            # Unsharded, the reduced gradient is cast to the weights' type instead.
+            "gradients": reduced + (c + (c if setting.stage else max(c, w))) * units.blocks[index],
             "gathered_parameters": gathered.at_block(index),
             "activations": kept - (0 if held else layers[index].kept),
         }

@@ -8,7 +8,16 @@ import torch
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 
-from dsgen.workers.modules import load_file
+_KEPT = {
+    torch.ops.aten.mm.default,
+    torch.ops.aten.addmm.default,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default,
+}
+
+
+def products(_context: Any, operator: Any, *_args: Any, **_kwargs: Any) -> CheckpointPolicy:
+    """What the generated code keeps: matrix products, and the attention kernel that a CPU has."""
+    return CheckpointPolicy.MUST_SAVE if operator in _KEPT else CheckpointPolicy.PREFER_RECOMPUTE
 
 
 def every_second() -> Any:
@@ -39,7 +48,7 @@ def wrap(blocks: Any, request: Mapping[str, Any]) -> None:
         return
     more: dict[str, Any] = {}
     if kind == "selective":
-        keep = every_second() if request["every_second_product"] else load_file(request["model"]).keep
+        keep = every_second() if request["every_second_product"] else products
         more["context_fn"] = partial(create_selective_checkpoint_contexts, keep)
     for index in range(0, len(blocks), every if kind == "every" else 1):
         blocks[index] = checkpoint_wrapper(blocks[index], **more)

@@ -106,10 +106,9 @@ def narrow_fused_loss(logits: Tensor, targets: Tensor) -> Tensor:
     return result
 
 
-def fused_linear_loss(model: Any, x: Tensor, labels: Tensor) -> Tensor:
+def fused_linear_loss(head: Any, x: Tensor, labels: Tensor) -> Tensor:
     """Without whole logits; inside the model, where its head is gathered."""
     del labels
-    head = model.lm_head if hasattr(model, "lm_head") else model.embed_tokens
     apply: Any = FusedLinearLoss.apply
     result: Tensor = apply(x.flatten(0, -2), head.weight)
     return result

@@ -24,22 +24,33 @@ TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 def decoder(request: Mapping[str, Any], layers: int) -> Any:
     """Made on tensors without contents, uncounted: no framework keeps the unsharded weights."""
-    file = load_file(request["model"])
-    if hasattr(file, "LORA_DROPOUT"):
-        file.LORA_DROPOUT = 0.0
-    sizes = replace(file.Config(), num_hidden_layers=layers)
     default = torch.get_default_dtype()
     torch.set_default_dtype(TYPES[request["stored"]])
     try:
-        model = file.Decoder(sizes)
+        model = _published(request, layers) if request["transformers"] else _generated(request, layers)
     finally:
         torch.set_default_dtype(default)
+    return model.train()
+
+
+def _generated(request: Mapping[str, Any], layers: int) -> Any:
+    file = load_file(request["model"])
+    if hasattr(file, "LORA_DROPOUT"):
+        file.LORA_DROPOUT = 0.0
+    model = file.Decoder(replace(file.Config(), num_hidden_layers=layers))
     if request["loss"] == "fused_linear":
-        model.loss = partial(kernels.fused_linear_loss, model)
+        head = model.lm_head if hasattr(model, "lm_head") else model.embed_tokens
+        model.loss = partial(kernels.fused_linear_loss, head)
     else:
         criterion = LOSSES[request["loss"]]
         model.loss = lambda x, labels: criterion(model.logits(x), labels)
-    return model.train()
+    return model
+
+
+def _published(request: Mapping[str, Any], layers: int) -> Any:
+    from dsgen.workers.simulation.published import Published
+
+    return Published(request, layers)
 
 
 @contextmanager
