@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dsgen.facts.constants import constant
-from dsgen.memory.activations.kernels import kernels_of
+from dsgen.memory.activations.kernels import caps, kernels_of
 from dsgen.memory.activations.saved import trained_layers
 from dsgen.memory.derived import derived
 from dsgen.memory.setting import FP32, Setting
@@ -19,6 +19,19 @@ class Logits:
 
 
 def logits(setting: Setting) -> Logits:
+    """As ``_plain``; where logits are capped tanh's output, c V, is kept beside them (none where they are made in
+    chunks by the loss itself)."""
+    found = _plain(setting)
+    whole = setting.training.loss != "fused_linear" and (
+        setting.training.loss != "chunked" or setting.training.code.library in ("litgpt", "torchtune")
+    )
+    if not found.forward or not whole or not caps(setting.shapes.architecture):
+        return found
+    kept = setting.width * setting.shapes.architecture.vocab * setting.tokens
+    return Logits(found.forward + kept, found.backward + kept)
+
+
+def _plain(setting: Setting) -> Logits:
     """Per token, V vocabulary, c bytes of a compute element:
 
     - full, forward: logits c V, their fp32 copy 4 V (none in fp32), log-probabilities 4 V: 10 V in 16 bit, 8 V in

@@ -1,10 +1,15 @@
 """The loss's bytes."""
 
+from dataclasses import replace
+
 import pytest
 from worlds import LLAMA_3_8B, setting
 
+from dsgen.memory.activations.checkpointed import activations
 from dsgen.memory.logits import logits
-from dsgen.spec.values import Loss, Training
+from dsgen.plan import Checkpointing
+from dsgen.shapes.values import Architecture
+from dsgen.spec.values import Attention, Code, Loss, Training
 
 TOKENS, V, H = 2048, 128256, 4096
 
@@ -34,3 +39,29 @@ def test_fused_linear_makes_the_heads_gradient_in_the_forward_pass() -> None:
 @pytest.mark.parametrize("kind", ["chunked", "fused_linear"])
 def test_is_less_than_full(kind: Loss) -> None:
     assert loss(kind)[1] < loss("full")[1]
+
+
+GEMMA_2 = replace(LLAMA_3_8B, hf_architecture="Gemma2ForCausalLM", family="gemma-2")
+
+
+def test_capped_logits_keep_what_tanh_gave() -> None:
+    """tanh's derivative needs its output: 2 bytes of each logit more, in both passes; a fused head caps by chunks."""
+    llama = replace(LLAMA_3_8B, hf_architecture="GemmaForCausalLM")
+    plain, capped = logits(setting(llama)), logits(setting(GEMMA_2))
+    more = 2 * 128256 * 2048
+    assert (capped.forward - plain.forward, capped.backward - plain.backward) == (more, more)
+    fused = Training(loss="fused_linear")
+    assert logits(setting(GEMMA_2, fused)) == logits(setting(llama, fused))
+
+
+def test_litgpt_takes_capped_attention_in_steps() -> None:
+    """litgpt/model.py:scaled_dot_product_attention: of each score tanh's output, c, softmax in fp32, 4, its cast, c."""
+    code = Code(library="litgpt")
+
+    def kept(arch: Architecture, attention: Attention) -> int:
+        training = Training(attention=attention, code=code)
+        return activations(setting(arch, training, checkpointing=Checkpointing("none"))).layers[0].kept
+
+    assert kept(GEMMA_2, "sdpa") == kept(GEMMA_2, "eager")
+    scores = 32 * 2048
+    assert kept(GEMMA_2, "sdpa") - kept(LLAMA_3_8B, "sdpa") == 2048 * ((2 + 4 + 2) * scores - 4 * 32)

@@ -44,7 +44,7 @@ def _grouped_query(layer: Layer) -> Saved:
         q_heads, k_heads = (arch.heads, arch.kv_heads) if arch.qk_norm == "head" else (1, 1)
         saved += norm(layer, q, "q_norm", output_needed=False, heads=q_heads)
         saved += norm(layer, k, "k_norm", output_needed=False, heads=k_heads)
-    return saved + _core(layer, keys=q, values=q, repeated=q - k)
+    return saved + _core(layer, keys=q, values=q, repeated=0 if layer.kernels.expanded_kv else q - k)
 
 
 def _core(layer: Layer, *, keys: float, values: float, repeated: float) -> Saved:

@@ -103,7 +103,7 @@ def _layer(setting: Setting, each: Block) -> Layer:
     return Layer(
         arch=arch,
         width=setting.width,
-        attention=setting.training.attention,
+        attention="eager" if kernels.in_steps else setting.training.attention,
         sequence_length=setting.sequence_length,
         kernels=kernels,
         trained=trained_layers(each),

@@ -27,6 +27,8 @@ class Kernels:
     """One matrix makes q, k and v, and q and k are rotated: v, a view, keeps all of its output alive."""
     expanded_kv: bool = False
     """Keys and values are copied to all heads before any attention kernel."""
+    in_steps: bool = False
+    """Attention is taken in steps, as if eager, whatever kernel is asked for."""
 
 
 _LLAMA = Kernels()
@@ -55,10 +57,19 @@ _KERNELS: Mapping[str, Kernels] = {
 # Keys and values of grouped queries are expanded to all heads and copied, after which the fused output is gone.
 _LITGPT = Kernels(fused_qkv=True)
 _LITGPT_GROUPED = Kernels(expanded_kv=True)
+# Where scores are capped it takes the steps of attention one by one (scaled_dot_product_attention).
+_LITGPT_CAPPED = Kernels(expanded_kv=True, softcap=True, in_steps=True)
 
 
 def kernels_of(arch: Architecture, library: str = "transformers") -> Kernels:
     """Traits of the architecture's class; Llama's where none are known."""
     if library == "litgpt":
+        if caps(arch):
+            return _LITGPT_CAPPED
         return _LITGPT if arch.kv_heads == arch.heads else _LITGPT_GROUPED
     return _KERNELS.get(arch.hf_architecture, _LLAMA)
+
+
+def caps(arch: Architecture) -> bool:
+    """Whether the class passes scores and logits through tanh (Gemma-2)."""
+    return _KERNELS.get(arch.hf_architecture, _LLAMA).softcap
