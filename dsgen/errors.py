@@ -20,7 +20,7 @@ class Place:
     column: int | None = None
 
     def __str__(self) -> str:
-        file = _printable(self.file)
+        file = printable(self.file)
         if self.line is None:
             return file
         if self.column is None:
@@ -37,12 +37,12 @@ class Problem:
     help: str | None = None
 
     def __str__(self) -> str:
-        message = _printable(self.message)
+        message = printable(self.message)
         head = f"{self.place}: {message}" if self.place else message
-        return f"{head}\n  help: {_printable(self.help)}" if self.help else head
+        return f"{head}\n  help: {printable(self.help)}" if self.help else head
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """The text in one line that commands nothing to a terminal: what is not printable becomes an escape."""
     if text.isprintable():
         return text

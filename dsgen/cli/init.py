@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dsgen.errors import InputError, Place, Problem
+from dsgen.errors import InputError, Place, Problem, printable
 from dsgen.init.compose import compose
 from dsgen.init.values import Findings, Given, Unknown, merged
 from dsgen.init.write import refuse_existing, save
@@ -159,4 +159,4 @@ def _say(findings: Findings, refused: tuple[str, ...]) -> None:
     ]
     for title, lines in sections:
         if lines:
-            sys.stderr.write("\n".join([title, *(f"  - {line}" for line in lines)]) + "\n")
+            sys.stderr.write("\n".join([title, *(f"  - {printable(line)}" for line in lines)]) + "\n")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dsgen.errors import Place, Problem, RefusedError
+from dsgen.errors import Place, Problem, RefusedError, printable
 from dsgen.estimate.estimate import Estimate
 from dsgen.formats import writer
 from dsgen.formats.values import NotCarried, Written
@@ -76,9 +76,9 @@ def _left(found: Estimate, to: Format) -> Iterator[NotCarried]:
     """What the file says and the other format can't."""
     reading = found.reading
     for each in reading.not_carried:
-        yield NotCarried(each.key, each.value, "nothing: leave it out", each.why)
+        yield NotCarried(printable(each.key), each.value, "nothing: leave it out", printable(each.why))
     for key, value in _leaves(reading.passthrough):
-        yield NotCarried(key, value, "your own code", f"{to} has no such setting")
+        yield NotCarried(printable(key), value, "your own code", f"{to} has no such setting")
     if to == "deepspeed":
         return
     plan = found.candidate.plan
@@ -101,4 +101,4 @@ def _leaves(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tup
         if isinstance(value, Mapping) and value:
             yield from _leaves(value, here)
         else:
-            yield ".".join(here), value
+            yield ".".join(here), printable(value) if isinstance(value, str) else value

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from dsgen.errors import InputError, Place, Problem, RefusedError
+from dsgen.errors import InputError, Place, Problem, RefusedError, printable
 from dsgen.estimate import flags as from_flags
 from dsgen.estimate.document import Named
 from dsgen.estimate.resolve import plan_of, training_of
@@ -77,7 +77,7 @@ def estimate(named: Named, flags: Mapping[str, Any], base: Spec | None, versions
         sequence_length=length,
         notes=(),
     )
-    left = (f"{named.name}: {each.key} is not in this account: {each.why}" for each in reading.not_carried)
+    left = (printable(f"{named.name}: {each.key} is not in this account: {each.why}") for each in reading.not_carried)
     return Estimate(
         inputs=inputs,
         candidate=_weigh(plan, shapes, training, length, hardware, target),

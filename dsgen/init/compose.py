@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dsgen.errors import InputError
+from dsgen.errors import InputError, printable
 from dsgen.init.values import Findings, Given, Unknown
 from dsgen.reading import SpecPath
 from dsgen.spec.read import spec_from_text
@@ -189,6 +189,5 @@ def _bytes(size: int) -> str:
 
 def _clean(text: str) -> str:
     """One line that a comment can hold."""
-    line = " ".join(text.split())
-    safe = "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in line)
+    safe = printable(" ".join(text.split()))
     return safe if len(safe) <= _LONGEST else f"{safe[: _LONGEST - 3]}..."

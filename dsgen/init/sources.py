@@ -32,6 +32,7 @@ _OF_DEEPSPEED = frozenset(
         "fp16",
         "bf16",
         "zero_allow_untested_optimizer",
+        "gradient_clipping",
     }
 )
 _LAUNCHERS = ("torchrun ", "deepspeed ", "accelerate ", "srun ", "sbatch ", "python", "CUDA_VISIBLE_DEVICES=")
@@ -61,10 +62,16 @@ class Source:
             return "code"
         if is_accelerate(self.value):
             return "accelerate"
-        is_config = isinstance(self.value.get("zero_optimization"), Mapping) or bool(_OF_DEEPSPEED & self.value.keys())
+        is_config = is_deepspeed(self.value)
         # bf16: true is an argument, bf16: {...} a section.
         flat = any(isinstance(self.value.get(key), bool | str) for key in ("bf16", "fp16"))
         return "deepspeed" if is_config and not flat else "arguments"
+
+
+def is_deepspeed(value: Mapping[str, Any]) -> bool:
+    """Whether a mapping has keys that only a DeepSpeed config has, or sections where others have words."""
+    sections = ("optimizer", "scheduler", "activation_checkpointing", "zero_optimization")
+    return bool(_OF_DEEPSPEED & value.keys()) or any(isinstance(value.get(key), Mapping) for key in sections)
 
 
 def open_source(given: str) -> Source:
@@ -110,7 +117,7 @@ def _parsed(path: str, text: str) -> Source:
 
 
 def _is_known(value: Mapping[str, Any]) -> bool:
-    return bool(is_accelerate(value) or _OF_DEEPSPEED & value.keys() or known_keys() & value.keys())
+    return is_accelerate(value) or is_deepspeed(value) or bool(known_keys() & value.keys())
 
 
 def inline_config(value: Mapping[str, Any], name: str, folder: Path) -> Source:

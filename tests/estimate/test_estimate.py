@@ -202,6 +202,21 @@ def test_what_is_no_config_is_refused_with_its_name(text: str, capsys: pytest.Ca
     assert "ds_config.json" in err
 
 
+@pytest.mark.parametrize("command", [["estimate"], ["convert", "--to", "fsdp2"]])
+def test_a_file_commands_nothing_to_a_terminal(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    escape = "\x1b[2J"
+    config = CONFIG | {
+        escape: escape,
+        "tensorboard": {"job_name": escape},
+        "zero_optimization": {"stage": 3, escape: 1},
+    }
+    Path("ds_config.json").write_text(json.dumps(config), encoding="utf-8")
+    assert main([command[0], "ds_config.json", *command[1:], *MACHINES]) == 0
+    seen = capsys.readouterr()
+    assert escape not in seen.out + seen.err
+    assert "\\x1b" in seen.out + seen.err
+
+
 def test_the_text_starts_with_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
     Path("ds_config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
     assert main(["estimate", "ds_config.json", *MACHINES]) == 0
