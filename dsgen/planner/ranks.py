@@ -72,10 +72,14 @@ def rank_splits(wishes: Wishes, hardware: Hardware, shapes: Shapes, target: Targ
         for group in _groups(wishes, hardware, target)
         for tensor in _sizes(wishes.tensor_parallel, hardware, shapes, target)
         for ulysses in _sizes(wishes.ulysses, hardware, shapes, target)
-        # Both share the GPUs of one node.
-        if tensor * ulysses <= hardware.gpus_per_node or None not in (wishes.tensor_parallel, wishes.ulysses)
+        if tensor * ulysses <= hardware.gpus_per_node or _as_wished(wishes, tensor, ulysses)
     }
     return tuple(sorted(ranks, key=lambda each: (each.model, each.shard_group is not None, each.ulysses)))
+
+
+def _as_wished(wishes: Wishes, tensor: int, ulysses: int) -> bool:
+    """Whether nothing is split beyond what is wished; otherwise both share the GPUs of one node."""
+    return tensor == (wishes.tensor_parallel or 1) and ulysses == (wishes.ulysses or 1)
 
 
 def _sizes(wished: int | None, hardware: Hardware, shapes: Shapes, target: Target) -> Iterator[int]:
