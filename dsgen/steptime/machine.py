@@ -6,9 +6,8 @@ from dsgen.facts.constants import constant
 from dsgen.facts.gpus import Gpu
 from dsgen.plan import Precision
 
-_TENSOR_CORES_FP32 = 8.0
-"""Compute capability from which fp32 products may run as tf32; torch leaves it off for matrix products."""
-_FLASH = 8.0
+# Compute capabilities.
+_AMPERE = 8.0
 _HOPPER = 9.0
 _BLACKWELL = 10.0
 _DESKTOP_BLACKWELL = 12.0
@@ -52,7 +51,8 @@ def machine_of(gpu: Gpu, precision: Precision, *, compiled: bool = False) -> Mac
       A step of training keeps to sustained (sustained_hopper) of that, since the power limit lowers clocks under load.
     - fp8: its peak, by the same share.
     - Flash attention: flash_forward and flash_backward of that; its kernels use Ampere's instructions, with which
-      Hopper and Blackwell reach flash_forward_hopper and flash_backward_hopper only.
+      Hopper and Blackwell reach flash_forward_hopper and flash_backward_hopper only. Older cards have other kernels
+      that keep no scores, at flash_older of the rate. Fp32 products run without tensor cores, as torch leaves tf32 off.
     - Memory: the vendor's bandwidth, times memory_share; of what torch.compile writes, memory_share_compiled.
     - Host: its processor is of the years of the card's PCIe generation; each is faster by host_newer.
     """
@@ -65,7 +65,7 @@ def machine_of(gpu: Gpu, precision: Precision, *, compiled: bool = False) -> Mac
     forward, backward = (
         ("flash_forward_hopper", "flash_backward_hopper") if newer else ("flash_forward", "flash_backward")
     )
-    halves = 0.5 if 0 < cuda < _FLASH else 1.0
+    older = constant("flash_older") if 0 < cuda < _AMPERE else 1.0
     products = peak * share
     return Machine(
         peak=known * 1e12 if known else None,
@@ -73,10 +73,10 @@ def machine_of(gpu: Gpu, precision: Precision, *, compiled: bool = False) -> Mac
         eight_bit=(gpu.fp8_tflops * 1e12 if gpu.fp8_tflops else peak) * share,
         single=(gpu.fp32_tflops * 1e12 if gpu.fp32_tflops else peak) * constant("matmul_fraction"),
         small_tile=constant("small_tile"),
-        flash_forward=products * constant(forward) * halves,
-        flash_backward=products * constant(backward) * halves,
-        native_forward=products * constant("flash_forward") * halves,
-        native_backward=products * constant("flash_backward") * halves,
+        flash_forward=products * constant(forward) * older,
+        flash_backward=products * constant(backward) * older,
+        native_forward=products * constant("flash_forward") * older,
+        native_backward=products * constant("flash_backward") * older,
         memory=(gpu.memory_gb_s or constant("unknown_memory_gb_s"))
         * 1e9
         * constant("memory_share_compiled" if compiled else "memory_share"),

@@ -47,29 +47,43 @@ def passes_of(setting: Setting) -> Passes:
     head = head_cost(setting)
     out, into = copies(setting)
     talk += between_stages(setting)
-    if setting.megatron:
-        extra = 1 + again / (forward + backward)
-        host = constant("host_layer_megatron") * len(setting.shapes.blocks) * share * extra
-        host += constant("host_ring") * (setting.plan.context_parallel - 1) * len(setting.shapes.blocks) * share
-        if setting.plan.pipeline_parallel > 1:
-            host += constant("host_chunk") * setting.plan.virtual_stages
-    else:
-        host = constant("host_launch") * (launches + head.forward_launches + head.backward_launches)
-        if setting.target.format == "deepspeed" and setting.plan.zero_stage == 3:
-            host += constant("host_layer_zero3") * len(setting.shapes.blocks) * (3 if again else 2)
-        elif setting.target.format in ("fsdp1", "fsdp2") and setting.shards > 1:
-            host += constant("host_unit_fsdp") * (len(setting.shapes.blocks) + 1) * (3 if again else 2)
-    if setting.training.compile:
-        host *= constant("host_compiled")
-    host *= setting.machine.host
+    launches += head.forward_launches + head.backward_launches
     return Passes(
         forward=forward + head.forward + out,
         backward=backward + head.backward + into,
         recomputed=again,
         communication=talk,
-        host=host,
+        host=_host(setting, launches, again / (forward + backward)),
         head=head.forward + head.backward,
     )
+
+
+def _host(setting: Setting, launches: float, again: float) -> float:
+    """Seconds of the host for one micro-batch; ``again``: recomputation over both passes.
+
+    - host_launch for each kernel; compiled code takes host_compiled of that.
+    - Sharding's hooks in each pass: host_layer_zero3 for DeepSpeed's stage 3, host_unit_fsdp for a unit of FSDP, of
+      which the root is one; the passes are forwards, backwards and, where it is run again, recomputation.
+    - Megatron-Core: host_layer_megatron for both passes of a layer, in place of its kernels; host_ring for each step of
+      context parallelism, host_chunk for each chunk of a pipeline stage.
+    - All by the age of the host (machine_of).
+    """
+    plan = setting.plan
+    layers = len(setting.shapes.blocks) / plan.pipeline_parallel
+    runs = 3 if again else 2
+    if setting.megatron:
+        seconds = layers * constant("host_layer_megatron") * (1 + again)
+        seconds += layers * constant("host_ring") * (plan.context_parallel - 1)
+        seconds += constant("host_chunk") * plan.virtual_stages * (plan.pipeline_parallel > 1)
+    else:
+        seconds = launches * constant("host_launch")
+        if setting.target.format == "deepspeed" and plan.zero_stage == 3:
+            seconds += layers * constant("host_layer_zero3") * runs
+        elif setting.target.format in ("fsdp1", "fsdp2") and setting.shards > 1:
+            seconds += (layers + 1) * constant("host_unit_fsdp") * runs
+    if setting.training.compile:
+        seconds *= constant("host_compiled")
+    return seconds * setting.machine.host
 
 
 def _talked_again(setting: Setting) -> float:
