@@ -76,7 +76,7 @@ def _left(found: Estimate, to: Format) -> Iterator[NotCarried]:
     """What the file says and the other format can't."""
     reading = found.reading
     for each in reading.not_carried:
-        yield NotCarried(printable(each.key), each.value, "nothing: leave it out", printable(each.why))
+        yield NotCarried(printable(each.key), _harmless(each.value), "nothing: leave it out", printable(each.why))
     for key, value in _leaves(reading.passthrough):
         yield NotCarried(printable(key), value, "your own code", f"{to} has no such setting")
     if to == "deepspeed":
@@ -101,4 +101,9 @@ def _leaves(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tup
         if isinstance(value, Mapping) and value:
             yield from _leaves(value, here)
         else:
-            yield ".".join(here), printable(value) if isinstance(value, str) else value
+            yield ".".join(here), _harmless(value)
+
+
+def _harmless(value: Any) -> Any:
+    """Text that commands nothing to a terminal; whatever is no text is shown as JSON."""
+    return printable(value) if isinstance(value, str) else value
