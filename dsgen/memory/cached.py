@@ -20,12 +20,12 @@ def cached(setting: Setting, peak: Moment) -> int:
       after.
     - FSDP2: gradients are made on the stream of the reduce-scatter, 4 t a rank, and gathered on the stream of the
       copy-in, c w of the root (or an embedding apart) and of the largest block (_fsdp_collectives.py:foreach_reduce,
-      foreach_all_gather). At
-      the end of the forward pass, where memory is largest, these are free but belong to their streams.
+      foreach_all_gather). At the end of the forward pass, where memory is largest, these are free but belong to their
+      streams.
     - Of all that a step makes anew the share cache_steady: blocks that were split for something smaller; none where
-      segments are expandable. Where lengths
-      vary, cache_varied: whenever a batch is longer than all before it, nothing that is cached is large enough, and
-      what it needs comes on top of what the shorter ones left (replayed in tests/memory/replay_lengths.py).
+      segments are expandable. Where lengths vary, cache_varied: whenever a batch is longer than all before it, nothing
+      that is cached is large enough, and what it needs comes on top of what the shorter ones left (replayed in
+      tests/memory/replay_lengths.py).
     - At least what stays when memory is short.
     """
     found = 0
