@@ -1,5 +1,7 @@
 """The step time of one plan."""
 
+from collections.abc import Mapping
+
 from dsgen.facts.constants import constant
 from dsgen.hardware import Hardware
 from dsgen.plan import Plan
@@ -32,15 +34,31 @@ def step_time(
     seconds = sum(parts.values())
     speed = plan.global_batch * sequence_length / seconds / plan.world_size
     peak = setting.machine.peak
-    band = constant("band_time")
+    width = _band(parts)
     return StepTime(
         parts=parts,
         tokens_per_second_per_gpu=speed,
         mfu=model_flops(shapes, training, sequence_length) * speed / peak if peak else None,
-        low=seconds * (1 - band),
-        high=seconds * (1 + band),
+        low=seconds - width,
+        high=seconds + width,
         notes=assumptions(setting),
     )
+
+
+_BANDS: Mapping[TimePart, str] = {
+    "compute": "band_compute",
+    "recomputation": "band_compute",
+    "communication": "band_waiting",
+    "offload": "band_waiting",
+    "launch": "band_waiting",
+    "optimizer": "band_rest",
+    "bubble": "band_rest",
+}
+
+
+def _band(parts: Mapping[TimePart, float]) -> float:
+    """Half the band's width in seconds: parts err together, so their widths add up."""
+    return sum(seconds * constant(_BANDS[part]) for part, seconds in parts.items())
 
 
 def _parts(setting: Setting, passes: Passes) -> dict[TimePart, float]:

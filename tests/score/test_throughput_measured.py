@@ -41,6 +41,16 @@ def test_bounds_of_the_project(found: ThroughputSummary) -> None:
     assert found.all.skipped <= 0.02 * found.all.count
 
 
+def test_nine_runs_in_ten_are_in_their_bands(runs: Sequence[Run]) -> None:
+    """Seconds that were measured, between the predicted step's low and high."""
+    inside = [
+        speed.step.low <= speed.step.seconds * (1 + speed.error) <= speed.step.high
+        for speed in speeds(runs)
+        if speed.error is not None and speed.step is not None
+    ]
+    assert sum(inside) / len(inside) >= 0.9
+
+
 def test_half_of_the_rows_are_near(observed: list[Observation]) -> None:
     errors = sorted(abs(row.residual()) for row in observed)
     assert errors[len(errors) // 2] <= 0.08

@@ -31,6 +31,15 @@ def test_tokens_over_seconds() -> None:
     assert set(found.parts) == set(TIME_PARTS)
 
 
+def test_the_band_is_wider_where_the_step_waits() -> None:
+    """A fifth of compute, half of traffic and launches: a small batch of a small model waits for its launches."""
+    busy, waiting = timed(micro_batch=8), timed(GPT_2, length=128)
+    for found in (busy, waiting):
+        assert found.high - found.seconds == pytest.approx(found.seconds - found.low)
+    assert busy.high / busy.seconds - 1 == pytest.approx(0.2, abs=0.02)
+    assert waiting.high / waiting.seconds - 1 > 0.35
+
+
 def test_model_flops_are_those_of_reports() -> None:
     """6 N + 12 L h s: Llama-2-7B at 4096 tokens 6 x 6.738e9 + 12 x 32 x 4096 x 4096; adapters 4 N + 12 L h s, N with
     them. Of 8 experts a token meets two."""
