@@ -65,7 +65,7 @@ ROWS = (
         formats=("deepspeed",),
         forbidden=lambda case: (
             case.plan.offload_parameters == "nvme"
-            and case.plan.swap.parameter_buffer_size < ceil(case.shapes.largest_tensor / case.plan.shards)
+            and case.plan.swap.parameter_buffer_size < ceil(case.shapes.largest_tensor / max(1, case.plan.shards))
         ),
         why=(
             "a buffer of offload_param holds {swap.parameter_buffer_size} elements, fewer than the largest parameter's "

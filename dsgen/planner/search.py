@@ -6,6 +6,7 @@
 - Recomputing more keeps less: where a rung does not fit with full checkpointing, those with less are not asked.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
@@ -162,6 +163,12 @@ def explore(search: Search) -> None:
         )
 
 
+def _bound_of_base(search: Search, option: Option) -> float:
+    """Endless where that rung itself is illegal: others of its kind may be legal, and to time it need make no sense."""
+    plan = search.maker.make(option.rung, option.splits[0], exactly=False)
+    return math.inf if search.maker.broken(plan) else search.bound(option)
+
+
 def _queue(search: Search) -> list[tuple[float, int, bool]]:
     """(minus the bound, place, whether it is the option's own bound): offloading options get that of those without."""
     found = []
@@ -169,6 +176,6 @@ def _queue(search: Search) -> list[tuple[float, int, bool]]:
     for option in search.options:
         base = replace(option.rung, offload_optimizer="none", offload_parameters="none", reduce_each_micro_batch=False)
         if base not in known:
-            known[base] = search.bound(replace(option, rung=base))
+            known[base] = _bound_of_base(search, replace(option, rung=base))
         found.append((-known[base], option.place, base == option.rung))
     return found
