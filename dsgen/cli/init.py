@@ -3,12 +3,14 @@
 import argparse
 import sys
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from dsgen.errors import InputError, Place, Problem, printable
 from dsgen.init.compose import compose
 from dsgen.init.values import Findings, Given, Unknown, merged
 from dsgen.init.write import refuse_existing, save
+from dsgen.reading import SpecPath
 from dsgen.signals import end_on_signals
 
 _HINTS = (
@@ -122,7 +124,18 @@ def _asked(known: Findings) -> Findings:
         sys.stderr.write(text)
         sys.stderr.flush()
 
-    return ask({each.path: each.value for each in known.given}, sys.stdin, say)
+    return ask({each.path: each.value for each in known.given}, sys.stdin, say, _gpus_here(known))
+
+
+def _gpus_here(known: Findings) -> dict[SpecPath, str]:
+    """The GPUs of this machine, where it has some: what most people mean."""
+    if which("nvidia-smi") is None or known.get("hardware", "gpu") or known.get("hardware", "node"):
+        return {}
+    from dsgen.init.here.gpus import read_gpus
+    from dsgen.init.here.machine import Machine
+
+    found = {each.path: each.value for each in read_gpus(Machine()).given}
+    return {path: str(value) for path, value in found.items() if isinstance(value, str | int)}
 
 
 def _with_unknown(findings: Findings) -> Findings:

@@ -32,8 +32,15 @@ class Question:
     asked: Callable[[Mapping[SpecPath, Any]], bool] = lambda _known: True
 
 
-def ask(known: Mapping[SpecPath, Any], stream: TextIO, say: Callable[[str], None]) -> Findings:
+def ask(
+    known: Mapping[SpecPath, Any],
+    stream: TextIO,
+    say: Callable[[str], None],
+    defaults: Mapping[SpecPath, str] | None = None,
+) -> Findings:
     """Asks what is not known yet, one answer a line; an empty line takes the default.
+
+    defaults: better ones than ours, such as the GPUs that are here.
 
     At a terminal a wrong answer is asked for again; from a pipe it is refused, since the next line answers another
     question. Raises InputError where the answers end too soon.
@@ -43,14 +50,12 @@ def ask(known: Mapping[SpecPath, Any], stream: TextIO, say: Callable[[str], None
         so_far = {**known, **answers}
         if question.path in so_far or not question.asked(so_far):
             continue
-        answers |= _answer(question, so_far, stream, say)
+        default = (defaults or {}).get(question.path) or question.default(so_far)
+        answers |= _answer(question, default, stream, say)
     return Findings(given=tuple(Given(path, value) for path, value in answers.items() if value is not None))
 
 
-def _answer(
-    question: Question, known: Mapping[SpecPath, Any], stream: TextIO, say: Callable[[str], None]
-) -> Mapping[SpecPath, Any]:
-    default = question.default(known)
+def _answer(question: Question, default: str, stream: TextIO, say: Callable[[str], None]) -> Mapping[SpecPath, Any]:
     while True:
         say(f"{question.text} [{default or _OPEN}]: ")
         line = stream.readline()

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import cast
 
 from dsgen.errors import InputError
+from dsgen.facts.gpus import find_gpu
 from dsgen.facts.models import find_model
 from dsgen.formats.accelerate.read import read as read_accelerate
 from dsgen.init.sources import (
@@ -38,7 +39,7 @@ def from_files(names: Sequence[str]) -> Findings:
     found = [from_config(source, cast(Loader, loader)) for source in _distinct(configs)]
     found += [from_arguments(source) for source in sources if source.holds in ("arguments", "code", "launch")]
     found += _machines(sources)
-    together = merged(*found, Findings(notes=tuple(notes)))
+    together = _known_gpu(merged(*found, Findings(notes=tuple(notes))))
     return merged(together, _derived(together, sources, configs, loader, absent), _unknown(together))
 
 
@@ -140,6 +141,21 @@ def _of_world(world: int | None, source: Source, key: str) -> Findings:
             Given(("hardware", "gpus_per_node"), world // nodes, why),
             Given(("hardware", "nodes"), nodes, why),
         )
+    )
+
+
+def _known_gpu(found: Findings) -> Findings:
+    """A scheduler's name of a GPU need not be one of ours."""
+    name = found.get("hardware", "gpu")
+    if name is None or find_gpu(str(name)) is not None:
+        return found
+    given = next(each for each in found.given if each.path == ("hardware", "gpu"))
+    why = f"{given.source} says {name}, which is no preset (dsgen show gpus)"
+    return Findings(
+        given=tuple(each for each in found.given if each is not given),
+        unknown=(*found.unknown, Unknown(("hardware", "gpu"), "h100-80gb-sxm", why, True)),
+        notes=found.notes,
+        sources=found.sources,
     )
 
 

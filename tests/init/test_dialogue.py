@@ -114,6 +114,18 @@ def test_what_is_known_is_not_asked() -> None:
         ask({}, io.StringIO(""), lambda _text: None)
 
 
+def test_the_gpus_that_are_here_are_the_default(tmp_path: Path) -> None:
+    fake = tmp_path / "bin" / "nvidia-smi"
+    fake.parent.mkdir()
+    fake.write_text("#!/bin/sh\necho 'NVIDIA L40S, 46068, 8.9'\necho 'NVIDIA L40S, 46068, 8.9'\n", encoding="utf-8")
+    fake.chmod(0o755)
+    env = environment()
+    made = dsgen("init", "-o", "-", cwd=tmp_path, stdin=DEFAULTS, env={**env, "PATH": f"{fake.parent}:{env['PATH']}"})
+    assert made.returncode == 0
+    assert "GPU or node [l40s]" in made.stderr
+    assert yaml.safe_load(made.stdout)["hardware"] == {"gpu": "l40s", "gpus_per_node": 2, "nodes": 1}
+
+
 def test_flags_are_answers_given_beforehand(tmp_path: Path) -> None:
     flags = ["--model", "llama-2-7b", "--gpu", "a100", "--gpus-per-node", "4", "--nodes", "1"]
     flags += ["--sequence-length", "2048", "--method", "full", "--global-batch", "32"]

@@ -32,27 +32,35 @@ def read(text: str) -> Launch | None:
     said: list[Said] = []
     left: list[LeftOut] = []
     found: Command | None = None
+    slurm: dict[str, str] = {}
     for each in commands(text):
         if isinstance(each, Directive):
-            _add(said, read_slurm(dict(flags_of(each.words)), each.line, left))
+            flags = dict(flags_of(each.words))
+            slurm |= flags
+            _add(said, read_slurm(flags, each.line, left))
         elif found is None and _launcher(each.words) is not None:
             found = each
     if found is None:
         return None
-    return _launch(found, said, left)
+    return _launch(found, said, left, slurm)
 
 
-def _launch(command: Command, said: list[Said], left: list[LeftOut]) -> Launch:
+def _launch(command: Command, said: list[Said], left: list[LeftOut], slurm: dict[str, str]) -> Launch:
     words, line = command.words, command.line
+    tasks: int | None = None
     while words and _base(words[0]) in ("srun", "sbatch", "mpirun", "nohup", "sudo", "time", "exec", "env"):
         outer = _base(words[0])
         inner = next((at for at in range(1, len(words)) if _launcher(words[at:], direct=True)), None)
         own = words[1:] if inner is None else words[1:inner]
         if outer in ("srun", "sbatch"):
-            _add(said, read_slurm(dict(flags_of(own)), line, left), over=True)
+            flags = dict(flags_of(own))
+            slurm |= flags
+            _add(said, read_slurm(flags, line, left), over=True)
+            tasks = whole("ntasks", slurm, left)
+        elif outer == "mpirun":
+            tasks = _of_mpirun(own)
         if inner is None:
-            own_words = after_flags(words[1:])
-            words = own_words
+            words = after_flags(words[1:])
             break
         words = words[inner:]
     kind = _launcher(words, direct=True) or ""
@@ -66,6 +74,8 @@ def _launch(command: Command, said: list[Said], left: list[LeftOut]) -> Launch:
         world = whole("num_processes", parsed.launcher, left)
         _add(said, counts(parsed.launcher, {"num_machines": NODES}, line, left), over=True)
         said += _of_accelerate(parsed, line)
+    elif tasks is not None and not any(each.path == GPUS for each in said):
+        world = tasks  # one process a task: nothing starts more
     devices = command.variables.get("CUDA_VISIBLE_DEVICES")
     if world is None and devices and not any(each.path == GPUS for each in said) and _is_list(devices):
         said.append(Said(GPUS, len(devices.split(",")), (line,), "CUDA_VISIBLE_DEVICES"))
@@ -97,6 +107,14 @@ _COUNTED = {"nnodes": NODES, "num_nodes": NODES, "num_machines": NODES, "nproc_p
 def _known(key: str, said: list[Said]) -> bool:
     """Whether something else says what a flag does not: Slurm, say."""
     return any(each.path == _COUNTED.get(key) for each in said)
+
+
+def _of_mpirun(words: Sequence[str]) -> int | None:
+    """Processes in all: ``-np 16``, or ``-n``."""
+    for flag, value in pairwise(words):
+        if flag in ("-np", "-n", "--np", "-c") and value.isdecimal() and 0 < len(value) < 9:
+            return int(value) or None
+    return None
 
 
 def _base(word: str) -> str:
