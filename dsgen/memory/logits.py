@@ -60,10 +60,12 @@ def _plain(setting: Setting) -> Logits:
         return Logits(c * vocab * t, 2 * c * vocab * t)
     if setting.training.loss == "full" and not code.loss_in_fp32:
         return _in_compute_type(setting, 4 * FP32 if code.autocast else 3 * c)
-    if setting.training.loss == "chunked" and code.library in ("litgpt", "torchtune"):
-        # Their head is applied by chunks: all logits come first, and a backward pass over all losses makes their
-        # gradients before the head's first.
+    if setting.training.loss == "chunked" and code.library == "litgpt":
+        # The head is applied by chunks: all logits come first, which the training loop holds, with log-probabilities in
+        # their type; these become their gradients, chunk by chunk, before the head's first.
         return Logits(2 * c * vocab * t, 2 * c * vocab * t)
+    if setting.training.loss == "chunked" and code.library == "torchtune":
+        return _head_by_chunks(setting)
     if setting.training.loss == "chunked":
         hidden = c * arch.hidden * t
         chunks = int(constant("loss_chunks"))
@@ -73,6 +75,26 @@ def _plain(setting: Setting) -> Logits:
         fused = (c + FP32 + c) * arch.hidden * t + head
         return Logits(fused, fused)
     return Logits(forward, backward)
+
+
+def _head_by_chunks(setting: Setting) -> Logits:
+    """torchtune: the head is applied to n chunks of the tokens, and the loss taken of each in fp32.
+
+    All logits, c V, come first; not compiled, the losses keep log-probabilities, 4 V, and make one chunk's fp32 copy at
+    a time. Backwards, each chunk's gradient, c V / n, takes the place of its logits; when all are there, the trained
+    head gets its gradient from chunk after chunk: c V h, and an addend as large.
+    Source: torchtune modules/transformer.py:chunked_output, modules/loss.
+    """
+    c, t, vocab = setting.width, setting.tokens, setting.shapes.architecture.vocab
+    chunks = int(constant("loss_chunks"))
+    every, chunk = c * vocab * t, c * vocab * t // chunks
+    kept = 0 if setting.training.compile or not setting.mixed else FP32 * vocab * t
+    weight = c * vocab * setting.shapes.architecture.hidden
+    head = weight if setting.shapes.outer.trainable >= vocab * setting.shapes.architecture.hidden else 0
+    return Logits(
+        every + kept + (FP32 * vocab * t // chunks if kept else 0),
+        max(every + kept + chunk, every + head, every - chunk + 2 * head),
+    )
 
 
 def _in_compute_type(setting: Setting, width: int) -> Logits:

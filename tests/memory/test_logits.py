@@ -9,7 +9,7 @@ from dsgen.memory.activations.checkpointed import activations
 from dsgen.memory.logits import logits
 from dsgen.plan import Checkpointing
 from dsgen.shapes.values import Architecture
-from dsgen.spec.values import Attention, Code, Loss, Training
+from dsgen.spec.values import Attention, Code, Loss, Method, Training
 
 TOKENS, V, H = 2048, 128256, 4096
 
@@ -65,3 +65,18 @@ def test_litgpt_takes_capped_attention_in_steps() -> None:
     assert kept(GEMMA_2, "sdpa") == kept(GEMMA_2, "eager")
     scores = 32 * 2048
     assert kept(GEMMA_2, "sdpa") - kept(LLAMA_3_8B, "sdpa") == 2048 * ((2 + 4 + 2) * scores - 4 * 32)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("adapters", [True, False])
+def test_torchtune_applies_the_head_by_chunks(compiled: bool, adapters: bool) -> None:
+    """8 chunks. Compiled: all logits in 16 bit, and one chunk's gradient; where the head is trained, seven eighths of
+    the gradients beside its own and an addend. Not compiled: log-probabilities in fp32, and one chunk's fp32 logits."""
+    method = Method(type="lora") if adapters else Method()
+    training = Training(loss="chunked", compile=compiled, method=method, code=Code(library="torchtune"))
+    found = logits(setting(LLAMA_3_8B, training, s=TOKENS))
+    every, head = 2 * V * TOKENS, 2 * V * H
+    kept = 0 if compiled else 4 * V * TOKENS
+    assert found.forward == every + kept + (0 if compiled else 4 * V * TOKENS // 8)
+    losses = every + kept + every // 8
+    assert found.backward == max(losses, 0 if adapters else every - every // 8 + 2 * head)

@@ -34,9 +34,9 @@ def test_runs_whose_inputs_are_known(found: Summary) -> None:
 
 def test_all_rows_with_a_figure(found: Summary) -> None:
     """Those with assumed inputs too."""
-    assert (found.all.errors.median or 1) <= 0.031
-    assert (found.all.errors.ninetieth or 1) <= 0.12
-    assert (found.all.errors.coverage or 0) >= 0.94
+    assert (found.all.errors.median or 1) <= 0.028
+    assert (found.all.errors.ninetieth or 1) <= 0.11
+    assert (found.all.errors.coverage or 0) >= 0.97
     assert found.all.skipped / (found.all.errors.count + found.all.skipped) <= 0.06
 
 
@@ -58,6 +58,8 @@ def test_what_fits(found: Summary) -> None:
         ("fsdp-qlora", 0.05, 0.11),
         ("hf-single-gpu", 0.03, 0.05),
         ("liger-kernels", 0.02, 0.06),
+        ("alst-configs", 0.05, 0.15),
+        ("torchtune-readme", 0.04, 0.45),
         ("litgpt-hub", 0.04, 0.13),
         ("litgpt-resource", 0.02, 0.07),
         ("megatron-golden", 0.02, 0.06),
