@@ -71,6 +71,7 @@ class Order:
             "optimizer": self._optimizer(),
             "clipping": training.gradient_clipping,
             "norm": _norm(self),
+            "fused_gates": "mlp" in code.fused and arch.mlp == "swiglu",
             "loss": _loss(training),
             # Classes of transformers take the loss themselves, which FSDP1 notices: it gathers the last block before.
             "loss_inside": self.target.format != "fsdp2" and code.library == "transformers",

@@ -52,7 +52,11 @@ def simulate(
     with tempfile.TemporaryDirectory(prefix="dsgen-simulate-") as name:
         folder = Path(name)
         request, _ = order.request(folder, everything=everything)
-        events = ask("simulate", request, folder, timeout, _NO_GPU)
+        try:
+            events = ask("simulate", request, folder, timeout, _NO_GPU)
+        except DsgenError as error:
+            # Its folder goes with it.
+            raise DsgenError.at(error.problems[0].message, help=_tail(folder)) from None
         runs = [event for event in events if event["event"] == "simulated"]
         _judge(events[-1], folder)
     return _result(order, request, runs, events[-1]["torch"])
@@ -68,14 +72,24 @@ def _judge(last: Mapping[str, Any], folder: Path) -> None:
         raise MissingToolError.at(message, help=install)
     if last["event"] == "error":
         message = " ".join(str(last["message"]).split())
-        raise RefusedError.at(f"the training code did not run: {last['phase']}: {last['type']}: {message}")
+        where = str(last.get("source") or "").partition(": ")[0]
+        raise RefusedError.at(
+            f"the training code did not run: {last['phase']}: {last['type']}: {message[:_MOST]}",
+            help=f"raised in {where}" if where else None,
+        )
     if last["event"] != "end":
         raise DsgenError.at(f"the process ended in: {last.get('phase')}", help=_tail(folder))
 
 
 def _tail(folder: Path) -> str | None:
-    lines = (folder / "simulate.log").read_text(encoding="utf-8", errors="replace").splitlines()
-    return lines[-1] if lines else None
+    """What the process said last."""
+    log = folder / "simulate.log"
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+    return f"its last words: {lines[-1][:_MOST]}" if lines else "a larger --timeout gives it more time"
+
+
+_MOST = 300
+"""Characters of what a library says."""
 
 
 def _result(order: Order, request: Mapping[str, Any], runs: list[dict[str, Any]], torch: str) -> Simulation:

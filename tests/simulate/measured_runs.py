@@ -16,6 +16,7 @@ from dsgen.score.machines import hardware_of
 from dsgen.score.model import shapes_of
 from dsgen.score.runs import Run, read_runs
 from dsgen.score.skipped import SkippedError
+from dsgen.shapes.hf_classes import HF_CLASSES
 from dsgen.shapes.lora import with_method
 from dsgen.simulate.order import Order, refuse
 from dsgen.simulate.run import simulate
@@ -50,7 +51,7 @@ def measured(file: str) -> Iterator[Measured]:
             plan, target = plan_of(run)
             shapes = shapes_of(run)
             training = training_of(run, shapes.architecture.gated)
-            if training.code.library == "transformers":
+            if training.code.library == "transformers" and shapes.architecture.hf_architecture in HF_CLASSES:
                 target = replace(target, loaded_by="transformers")
             order = Order(
                 plan=plan,

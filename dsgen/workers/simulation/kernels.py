@@ -1,9 +1,10 @@
 """Kernels that a CPU lacks, as what they keep for the backward pass."""
 
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 
@@ -37,6 +38,33 @@ def transformers_norm(x: Tensor, shape: Any, weight: Tensor | None = None, eps: 
     variance = x.pow(2).mean(-1, keepdim=True)
     x = x * torch.rsqrt(variance + (eps or 0.0))
     return x.to(kind) if weight is None else weight * x.to(kind)
+
+
+class FusedGate(torch.autograd.Function):
+    """silu(gate) * up in one kernel: keeps both, and writes their gradients over them (Liger-Kernel, ops/swiglu.py)."""
+
+    @staticmethod
+    def forward(ctx: Any, gate: Tensor, up: Tensor) -> Tensor:
+        ctx.save_for_backward(gate, up)
+        return torch.empty_like(gate)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Tensor) -> tuple[Tensor, Tensor]:
+        gate, up = ctx.saved_tensors
+        return gate.detach(), up.detach()
+
+
+def fuse_gates(model: Any) -> None:
+    """In every gated MLP of linear layers."""
+    for module in model.modules():
+        if all(isinstance(getattr(module, name, None), nn.Linear) for name in ("gate_proj", "up_proj", "down_proj")):
+            module.forward = partial(_gated, module)
+
+
+def _gated(module: Any, x: Tensor) -> Tensor:
+    apply: Any = FusedGate.apply
+    result: Tensor = module.down_proj(apply(module.gate_proj(x), module.up_proj(x)))
+    return result
 
 
 class FusedLinearLoss(torch.autograd.Function):

@@ -30,6 +30,8 @@ def decoder(request: Mapping[str, Any], layers: int) -> Any:
         model = _published(request, layers) if request["transformers"] else _generated(request, layers)
     finally:
         torch.set_default_dtype(default)
+    if request["fused_gates"]:
+        kernels.fuse_gates(model)
     return model.train()
 
 
