@@ -2,7 +2,9 @@
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from deepspeed_configs import lint, target_by
@@ -10,11 +12,16 @@ from deepspeed_configs import lint, target_by
 from dsgen.documents.hjson_text import read_hjson
 from dsgen.lint.finding import Finding
 from dsgen.lint.fixing import fixed
+from dsgen.lint.neighbours import Neighbours
 from dsgen.lint.rule import Rule, rules_for
 from dsgen.lint.target import LintTarget
 
 _BLOCK = re.compile(r"^ *```json (?P<head>[^\n]+)\n(?P<text>.*?)^ *```", re.MULTILINE | re.DOTALL)
 RULES = rules_for("deepspeed")
+
+
+# Code that lies beside the examples of a page.
+_CODE = re.compile(r"^ *```python beside (?P<name>\S+)\n(?P<text>.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -26,10 +33,15 @@ class Block:
     text: str
     also: frozenset[str]
     """Codes of other mistakes that the example cannot do without."""
+    code: Neighbours | None = None
 
     @property
     def target(self) -> LintTarget:
-        return target_by(self.flags)
+        target = target_by(self.flags)
+        return replace(target, beside=self.code, loaded_by=self.code.loader) if self.code else target
+
+    def with_code(self, code: Neighbours | None) -> "Block":
+        return replace(self, code=code)
 
 
 def blocks(rule: Rule) -> list[Block]:
@@ -46,8 +58,11 @@ def shown(findings: list[Finding]) -> list[str]:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_page(rule: Rule) -> None:
-    examples = blocks(rule)
+def test_page(rule: Rule, tmp_path: Path) -> None:
+    for match in _CODE.finditer(rule.page):
+        (tmp_path / match["name"]).write_text(dedent(match["text"]), "utf-8")
+    beside = Neighbours(tmp_path / "ds_config.json") if _CODE.search(rule.page) else None
+    examples = [block.with_code(beside) for block in blocks(rule)]
     kinds = [block.kind for block in examples]
     assert "bad" in kinds
     assert "good" in kinds
@@ -72,7 +87,7 @@ def test_page(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_form(rule: Rule) -> None:
-    assert re.fullmatch(r"DS[1-8]\d\d", rule.code)
+    assert re.fullmatch(r"(?:DS|XF)[1-8]\d\d", rule.code)
     assert rule.name == rule.check.__module__.rpartition(".")[2].replace("_", "-"), "the file is named for the mistake"
     assert rule.source
     first = rule.page.splitlines()[0]

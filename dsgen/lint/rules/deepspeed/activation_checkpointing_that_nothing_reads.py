@@ -29,7 +29,8 @@ def activation_checkpointing_that_nothing_reads(file: ConfigFile, target: LintTa
     needs partition_activations and number_checkpoints wherever it is read.
 
     ```json bad --loaded-by transformers
-    {"train_batch_size": "auto", "activation_checkpointing": {"partition_activations": true}}
+    {"train_batch_size": "auto", "zero_optimization": {"stage": 0},
+     "activation_checkpointing": {"partition_activations": true}}
     ```
 
     ```json bad

@@ -36,7 +36,7 @@ def auto_that_nobody_fills(file: ConfigFile, target: LintTarget) -> Iterator[Mar
     ```
 
     ```json good --loaded-by transformers
-    {"train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": "auto"}}
+    {"train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 0}}
     ```
 
     ```json good

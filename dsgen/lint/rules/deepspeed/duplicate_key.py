@@ -24,7 +24,7 @@ def duplicate_key(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     ```
 
     ```json bad --loaded-by transformers
-    {"train_batch_size": 8, "train_batch_size": 16}
+    {"train_batch_size": 8, "train_batch_size": 16, "zero_optimization": {"stage": 0}}
     ```
 
     ```json good
