@@ -176,7 +176,7 @@ def entry(**changes: Any) -> str:
         (bad(constants={"cuda_contxt": {}}), "did you mean cuda_context"),
         (bad(constants={"loss_chunks": {"value": 8, "unit": "count", "rows": 9}}), "is no constant that can be tuned"),
         (entry(unit="MiB"), "is in 'MiB', but cuda_context is in 'GiB'"),
-        (entry(value=-1), "-1 GiB is not between 0.05 and 4"),
+        (entry(value=-1), "-1 GiB is not between 0.1 and 2"),
         (entry(value=1e300), "is not between"),
         (entry(value=float("nan")), "NaN is no number"),
         (entry(value=float("inf")), "Infinity is no number"),
