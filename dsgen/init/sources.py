@@ -1,6 +1,7 @@
 """Files that people have already, told apart by what is in them, and read into findings."""
 
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ _OF_DEEPSPEED = frozenset(
         "gradient_clipping",
     }
 )
+_STDIN = "-"
 _LAUNCHERS = ("torchrun ", "deepspeed ", "accelerate ", "srun ", "sbatch ", "python", "CUDA_VISIBLE_DEVICES=")
 
 
@@ -88,6 +90,8 @@ def open_source(given: str) -> Source:
 
 def _text(path: str) -> str:
     try:
+        if path == _STDIN:
+            return decode(sys.stdin.buffer.read(MAX_BYTES + 1))
         with open(path, "rb") as stream:
             return decode(stream.read(MAX_BYTES + 1))
     except DocumentError as problem:
@@ -105,8 +109,10 @@ def _parsed(path: str, text: str) -> Source:
         launch = read_launch(text)
         if launch is not None:
             return Source(path, text, folder, launch=launch)
+    # Without a suffix that says so, what starts with no brace is YAML.
+    as_yaml = suffix in (".yaml", ".yml") or not (suffix in (".json", ".hjson") or text.lstrip().startswith("{"))
     try:
-        root = read_yaml(text) if suffix in (".yaml", ".yml") else read_hjson(text)
+        root = read_yaml(text) if as_yaml else read_hjson(text)
     except DocumentError as problem:
         line, column = Lines(text).place(problem.start)
         raise InputError(Problem(problem.message, Place(path, line, column), problem.help)) from None

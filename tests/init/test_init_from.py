@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from console import dsgen
 
 from dsgen.cli import main
 from dsgen.facts.versions import libraries
@@ -76,6 +77,16 @@ def test_the_spec_is_planned_once_the_machine_is_filled_in(name: str, capsys: py
         assert plan[key] == want.get(key, plan[key])
     for key, value in (want.get("buckets") or {}).items():  # type: ignore[attr-defined]
         assert plan["buckets"][key] == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"zero_optimization": {"stage": 2}}', "zero_optimization:\n  stage: 2\n", "{zero_optimization: {stage: 2\n}}"],
+)
+def test_a_pipe_is_a_file_too(text: str, tmp_path: Path) -> None:
+    made = dsgen("init", "--from", "-", "-o", "-", cwd=tmp_path, stdin=text)
+    assert made.returncode == 0, made.stderr
+    assert yaml.safe_load(made.stdout)["want"]["zero_stage"] == 2
 
 
 def test_the_config_counts_over_arguments_and_the_disagreement_is_said(capsys: pytest.CaptureFixture[str]) -> None:
