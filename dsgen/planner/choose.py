@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from dsgen.legality.gradient_sums import sums_coarsely
-from dsgen.plan import Checkpointing, Plan
+from dsgen.plan import Checkpointing, Plan, ZeroPP
+from dsgen.planner.ladder import Rung
 from dsgen.planner.ranking import as_fast, ranked
 from dsgen.planner.ranks import kind_of_split
 from dsgen.planner.search import RUNNERS_UP, Option, Search
@@ -22,6 +23,8 @@ class Choice:
     """The same option with the largest micro-batch that fits."""
     plain: Candidate | None
     """The same without checkpointing, where there is a rung of it: its largest micro-batch, or what does not fit."""
+    lower: Candidate | None
+    """The same at the next lower stage that is legal: its largest micro-batch, or what does not fit."""
     alternatives: tuple[Candidate, ...]
 
 
@@ -58,6 +61,7 @@ def choose(search: Search) -> Choice | None:
         chosen,
         largest,
         _plain(search, option),
+        _lower(search, option),
         tuple(islice(_distinct([candidate for _, candidate in others], chosen), RUNNERS_UP)),
     )
 
@@ -66,10 +70,21 @@ def _plain(search: Search, option: Option) -> Candidate | None:
     """The rung of the option that recomputes nothing."""
     if option.rung.checkpointing.kind == "none":
         return None
-    wanted = replace(option.rung, checkpointing=Checkpointing("none"))
-    for other in search.options:
-        if other.rung == wanted and not search.forbidding(other):
-            return search.best(other) or search.smallest(other)
+    return _at(search, replace(option.rung, checkpointing=Checkpointing("none")))
+
+
+def _lower(search: Search, option: Option) -> Candidate | None:
+    """The rung of the option one stage down, or more where that is illegal."""
+    stages = reversed(range(option.rung.zero_stage))
+    found = (_at(search, replace(option.rung, zero_stage=stage, zeropp=ZeroPP())) for stage in stages)
+    return next((candidate for candidate in found if candidate is not None), None)
+
+
+def _at(search: Search, rung: Rung) -> Candidate | None:
+    """What comes of a rung; None where it is not on the ladder, or illegal."""
+    for option in search.options:
+        if option.rung == rung and not search.forbidding(option):
+            return search.best(option) or search.smallest(option)
     return None
 
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from dsgen.memory.ledger import Overflow, Part
 from dsgen.plan import Plan, Wishes
 from dsgen.planner.choose import Choice
+from dsgen.planner.levers import lever_of
 from dsgen.planner.ranks import splits_more
-from dsgen.planner.refusal import plan_name, slower_words
+from dsgen.planner.refusal import batch_words, plan_name, slower_words
 from dsgen.planner.values import Candidate, Rejected
 from dsgen.target import Format
 from dsgen.units import format_bytes
@@ -23,48 +24,6 @@ _FSDP2_STAGES = {
     3: "all states are sharded; weights are gathered layer by layer, in the forward and again in the backward pass",
 }
 
-# Which lever a part answers to, the cheapest first.
-LEVERS: dict[str, str] = {
-    "parameters": "ZeRO-3 or tensor parallelism",
-    "gathered_parameters": "smaller live and prefetched parameters, or tensor parallelism",
-    "gradients": "ZeRO-2",
-    "master_weights": "ZeRO-1",
-    "optimizer_states": "ZeRO-1",
-    "activations": "checkpointing, a smaller micro-batch with more accumulation, or Ulysses or context parallelism",
-    "logits": "a smaller micro-batch with more accumulation, or Ulysses or context parallelism",
-    "buffers": "smaller buckets",
-    "temporaries": "ZeRO-1, or smaller sub-groups at stage 3",
-    "residents": "moving them to other cards",
-    "framework": "a larger card",
-}
-
-
-def lever_of(overflow: Overflow, plan: Plan, format: Format = "deepspeed") -> str:
-    """What makes the largest part of an overflow smaller, beyond what the plan does already."""
-    return _lever(overflow.largest_part, plan, format) if overflow.place == "device" else "more of it, or less offload"
-
-
-def _lever(part: str, plan: Plan, format: Format) -> str:
-    if part == "gathered_parameters" and plan.zero_stage < 3:
-        return "ZeRO-3, which gathers weights layer by layer"
-    sharded = {"optimizer_states": 1, "master_weights": 1, "temporaries": 1, "gradients": 2, "parameters": 3}
-    stage = 3 if format == "fsdp2" else plan.zero_stage  # which shards everything at either of its stages
-    if stage >= sharded.get(part, 4):
-        return "more GPUs to shard over, or offload"
-    return LEVERS[part]
-
-
-def breakdown(closest: Candidate, format: Format) -> tuple[str, ...]:
-    """What fills the GPU where nothing fits: every part that takes a tenth of the peak, and what it answers to."""
-    device = closest.ledger.device
-    found = []
-    for part, size in sorted(device.peak_moment.parts.items(), key=lambda each: -each[1]):
-        if size * 10 >= device.peak:
-            lever = _lever(part, closest.plan, format)
-            share = f"{format_bytes(size)}, {size / device.peak * 100:.0f} % of the peak"
-            found.append(f"{part.replace('_', ' ').capitalize()}: {share}; answers to {lever}.")
-    return tuple(found)
-
 
 def reasons_of(
     choice: Choice,
@@ -78,9 +37,9 @@ def reasons_of(
     plan = choice.chosen.plan
     refused = [entry.candidate for entry in rejected if entry.candidate is not None]
     tried = [candidate for candidate in refused if not candidate.fit.fits]
-    stage: Callable[[Plan, Wishes, list[Candidate]], str] = _fsdp2_stage if format == "fsdp2" else _stage
+    stage: Callable[[Choice, Wishes], str] = _fsdp2_stage if format == "fsdp2" else _stage
     sentences = [
-        stage(plan, wishes, tried),
+        stage(choice, wishes),
         *_ranks(choice.chosen, wishes, tried),
         _checkpointing(choice, wishes, format),
         _offload(plan, wishes, tried),
@@ -92,7 +51,8 @@ def reasons_of(
     return tuple(sentence for sentence in sentences if sentence)
 
 
-def _stage(plan: Plan, wishes: Wishes, refused: list[Candidate]) -> str:
+def _stage(choice: Choice, wishes: Wishes) -> str:
+    plan = choice.chosen.plan
     head = f"ZeRO stage {plan.zero_stage}"
     if wishes.zero_stage is not None:
         return f"{head}: as wished; {_STAGES[plan.zero_stage]}."
@@ -104,33 +64,29 @@ def _stage(plan: Plan, wishes: Wishes, refused: list[Candidate]) -> str:
         return f"{head}: nothing is sharded on one GPU, but DeepSpeed offloads only through ZeRO."
     if plan.zero_stage == 0:
         return f"{head}: {_STAGES[0]}; it fits, so nothing needs sharding."
-    return f"{head}: {_STAGES[plan.zero_stage]}.{_lower(plan, refused)}"
+    return f"{head}: {_STAGES[plan.zero_stage]}.{_lower(choice, 'deepspeed')}"
 
 
-def _fsdp2_stage(plan: Plan, wishes: Wishes, refused: list[Candidate]) -> str:
-    head = f"FSDP2, ZeRO stage {plan.zero_stage}"
+def _fsdp2_stage(choice: Choice, wishes: Wishes) -> str:
+    stage = choice.chosen.plan.zero_stage
+    head = f"FSDP2, ZeRO stage {stage}"
     if wishes.zero_stage is not None:
-        return f"{head}: as wished; {_FSDP2_STAGES[plan.zero_stage]}."
-    return f"{head}: {_FSDP2_STAGES[plan.zero_stage]}.{_lower(plan, refused, 'fsdp2')}"
+        return f"{head}: as wished; {_FSDP2_STAGES[stage]}."
+    return f"{head}: {_FSDP2_STAGES[stage]}.{_lower(choice, 'fsdp2')}"
 
 
-def _lower(plan: Plan, refused: list[Candidate], format: Format = "deepspeed") -> str:
-    """Why not the stage below, where it overflows with all else equal."""
-    alike = [
-        candidate
-        for candidate in refused
-        if candidate.plan.zero_stage < plan.zero_stage
-        and candidate.plan.checkpointing == plan.checkpointing
-        and _same_offload(candidate.plan, plan)
-        and candidate.plan.tensor_parallel == plan.tensor_parallel
-        and candidate.plan.ulysses == plan.ulysses
-    ]
-    lower = max(alike, key=lambda candidate: candidate.plan.zero_stage, default=None)
+def _lower(choice: Choice, format: Format) -> str:
+    """Why not the stage below, with all else equal."""
+    lower = choice.lower
     if lower is None:
         return ""
+    stage = lower.plan.zero_stage
+    if lower.fit.fits:
+        tight = " with little to spare" if lower.fit.tight and not choice.chosen.fit.tight else ""
+        return f" Stage {stage} fits{tight}, {batch_words(lower.plan)}, and is {slower_words(lower, choice.chosen)}."
     (overflow, *_) = lower.fit.overflows
     return (
-        f" Stage {lower.plan.zero_stage} overflows by {format_bytes(overflow.by)}, most of it {_part(overflow)} "
+        f" Stage {stage} overflows by {format_bytes(overflow.by)}, most of it {_part(overflow)} "
         f"({format_bytes(overflow.largest_part_bytes)}), which answers to {lever_of(overflow, lower.plan, format)}."
     )
 

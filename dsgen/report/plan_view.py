@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from dsgen.memory.basis import basis_of
 from dsgen.planner.job import Inputs, Job
-from dsgen.planner.reasons import breakdown
+from dsgen.planner.levers import breakdown
 from dsgen.planner.refusal import NothingFitsError
 from dsgen.planner.values import Candidate, Rejected
 from dsgen.report.calibration_used import calibration_words

@@ -8,7 +8,7 @@ from planner_specs import spec
 
 from dsgen.plan import Plan
 from dsgen.planner.job import decide_spec
-from dsgen.planner.reasons import breakdown
+from dsgen.planner.levers import breakdown
 from dsgen.planner.refusal import NothingFitsError
 from dsgen.planner.values import Decision
 from dsgen.spec.values import TargetSpec
