@@ -62,6 +62,8 @@ class _Reader:
 
     def _members(self, node: Any, depth: int) -> list[Member]:
         """With what is merged in first: the mapping's own keys count over it."""
+        if depth > MAX_DEPTH:
+            raise DocumentError("a mapping that merges itself in", node.start_mark.index, node.start_mark.index + 1)
         merged, own = [], []
         for key, value in node.value:
             if key.tag == _MERGE:

@@ -100,6 +100,15 @@ def _wrong_type(value: Any, key: _Key) -> Outcome:
         message = f"{taken} for {_shown(bool(value))}"
         return "wrong-type", (error if harm else warning)(key.path, message, help=_instead(value, types))
     made = _made(value, key)
+    if (
+        made is REFUSED
+        and isinstance(value, float)
+        and math.isfinite(value)
+        and not key.pydantic
+        and "integer" in types
+    ):
+        message = f"{found}; {target.library} calculates with it as it is"
+        return "wrong-type", (warning if key.late else error)(key.path, message, help=_instead(value, types))
     if made is REFUSED:
         return "wrong-type", key.wrong(f"{found}:", "raises", _instead(value, types))
     ranged = _range(made, value, key)
@@ -132,7 +141,7 @@ def _made(value: Any, key: _Key) -> Any:
         return by_pydantic(value, types, target.since(_MODERN))
     if isinstance(value, bool) and ("integer" in types or "number" in types):
         return int(value)  # True is 1 wherever Python calculates
-    if "boolean" in types and (value in (0, 1) or ("any_integer" in facts and isinstance(value, int))):
+    if "boolean" in types and (isinstance(value, int) if "any_integer" in facts else value in (0, 1)):
         return bool(value)
     return REFUSED
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from dsgen.lint import schema as sch
@@ -15,6 +16,8 @@ from dsgen.lint.slip import Kind, Slip
 from dsgen.lint.target import LintTarget
 
 Keys = tuple[str, ...]
+_MOST = 200
+"""Slips of one file at most: nobody reads more, and looking for near names takes its time."""
 
 
 def slips(file: ConfigFile, target: LintTarget, *kinds: Kind) -> Iterator[Mark]:
@@ -30,7 +33,7 @@ def kinds_of_slips(file: ConfigFile, target: LintTarget) -> set[Kind]:
 def _walked(file: ConfigFile, target: LintTarget) -> tuple[Slip, ...]:
     key = ("slips", target)
     if key not in file.memo:
-        file.memo[key] = tuple(walk(file.section(), target))
+        file.memo[key] = tuple(islice(walk(file.section(), target), _MOST))
     found: tuple[Slip, ...] = file.memo[key]
     return found
 

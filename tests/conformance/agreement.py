@@ -37,7 +37,7 @@ def verdicts(configs: Sequence[Any], folder: Path | None = None) -> list[str | N
     )
     ran = subprocess.run(
         [sys.executable, str(VERDICTS)],
-        input=json.dumps(list(configs)),
+        input=json.dumps([json.dumps(config) for config in configs]),
         capture_output=True,
         text=True,
         timeout=600,
@@ -54,7 +54,7 @@ def is_claim(finding: Finding, version: tuple[int, ...]) -> bool:
         return False
     if finding.code == "DS110":
         return "refuses it" in finding.message and finding.path[0] not in ("optimizer", "scheduler")
-    if finding.code not in REFUSALS or "divides by it" in finding.message:
+    if finding.code not in REFUSALS or "divides by it" in finding.message or "calculates with it" in finding.message:
         return False
     if finding.code in ("DS111", "DS112", "DS505"):
         return _is_checked([step for step in finding.path if isinstance(step, str)], version)

@@ -1,4 +1,4 @@
-"""Own process: what the installed DeepSpeed says to a JSON list of configs: a list of null or its words."""
+"""Own process: what the installed DeepSpeed says to a JSON list of texts of configs: a list of null or its words."""
 
 import contextlib
 import io
@@ -7,11 +7,13 @@ import logging
 import sys
 from typing import Any
 
+import hjson
 
-def verdict(parse: Any, config: dict[str, Any]) -> str | None:
+
+def verdict(parse: Any, text: str) -> str | None:
     """None where the config is accepted, else what was raised."""
     try:
-        parse(config)
+        parse(hjson.loads(text))  # as DeepSpeed reads a file, which makes 1.0 an int
     except BaseException as error:  # pydantic, asserts, TypeErrors: whatever a user would see
         return f"{type(error).__name__}: {error}"
     return None
@@ -23,7 +25,7 @@ def main() -> None:
         from deepspeed.runtime.config import DeepSpeedConfig
 
         logging.disable(logging.CRITICAL)
-        verdicts = [verdict(DeepSpeedConfig, config) for config in json.load(sys.stdin)]
+        verdicts = [verdict(DeepSpeedConfig, text) for text in json.load(sys.stdin)]
     json.dump(verdicts, out)
 
 

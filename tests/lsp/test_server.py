@@ -197,7 +197,7 @@ def test_what_is_no_config_is_left_alone_and_what_was_one_stays_one(sessions: Se
         large = '{"train_batch_size": 8, "x": "' + "y" * (1 << 20) + '"}'
         assert await one.open("large.json", large) == []
         assert await one.hover("large.json", 0, 3) is None
-        assert any("large.json is larger than 1024 KiB" in line for line in one.logged)
+        assert any("large.json is larger than 256 KiB" in line for line in one.logged)
         one.send_open("untitled:Untitled-1", '{"train_batch_size": 8, "own": 1}')
         shown = await soon(one.shown.get())
         assert (shown.uri, len(shown.diagnostics)) == ("untitled:Untitled-1", 1)
