@@ -1,4 +1,4 @@
-"""Trains mistral-7b-v0.3 with the Hugging Face Trainer and DeepSpeed, ZeRO stage 2, on 8 GPUs.
+"""Trains mistral-7b-v0.3 with the Hugging Face Trainer and DeepSpeed, ZeRO stage 3, on 8 GPUs.
 
 Usage:
     launch/torchrun.sh                                  the whole training
@@ -23,11 +23,12 @@ from transformers import AutoConfig, AutoModelForCausalLM, Trainer, TrainingArgu
 HERE = Path(__file__).resolve().parent
 SEQUENCE_LENGTH = 4096
 ATTENTION = "flash_attention_2"
+ON_CPU = "eager"  # the flash kernels need a GPU
 
 # What belongs to ds_config.json: it says "auto" where one of these fills it.
 PLANNED: dict[str, Any] = {
-    "per_device_train_batch_size": 2,
-    "gradient_accumulation_steps": 4,
+    "per_device_train_batch_size": 8,
+    "gradient_accumulation_steps": 1,
     "bf16": True,
     "max_grad_norm": 1.0,
     "learning_rate": 1e-05,
@@ -122,7 +123,7 @@ def main() -> None:
     else:
         sizes = TINY if tiny else FULL
         config = AutoConfig.for_model("mistral", **sizes, use_cache=False)
-        attention = ATTENTION if on_gpu else "eager"  # the flash kernels need a GPU
+        attention = ATTENTION if on_gpu else ON_CPU
         model = AutoModelForCausalLM.from_config(config, attn_implementation=attention)
 
     length = TINY_LENGTH if tiny else SEQUENCE_LENGTH
