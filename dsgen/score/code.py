@@ -87,7 +87,8 @@ def _loss(run: Run) -> Loss:
         return "chunked"
     if name == "seq-classification":
         return "classification"
-    if name.startswith("full_ce") or name.startswith("vocab-parallel"):
+    # Megatron has one loss, split over the vocabulary.
+    if name.startswith(("full_ce", "vocab-parallel")) or (not name and library_of(run) == "megatron"):
         return "full"
     raise SkippedError("the row does not say how the loss is taken" if not name else f"loss {name!r} has no formula")
 
@@ -175,7 +176,10 @@ def _code(run: Run, library: str) -> Code:
         loss_in_fp32=not (library == "foundry" or (library == "transformers" and _raw_logits(run))),
         reentrant=library == "transformers" and run.texts["act_ckpt"].startswith("full"),
         # torchtitan's plan splits the sequence wherever it splits the matrices (models/llama3/parallelize.py).
-        sequence_parallel=library == "torchtitan" or re.search(_SEQUENCE_PARALLEL, notes) is not None,
+        # So do the recipes of Megatron-Bridge (recipes/llama/llama3.py).
+        sequence_parallel=library == "torchtitan"
+        or run.texts["framework"].startswith("megatron-bridge")
+        or re.search(_SEQUENCE_PARALLEL, notes) is not None,
         last_rank="the last rank" in notes,
         dropout=float(explicit[1]) > 0 if explicit else None,
         lengths_vary=_VARIED.search(f"{run.texts['framework']} {notes}") is not None,

@@ -79,7 +79,18 @@ def plan_of(run: Run) -> tuple[Plan, Target]:
         offload_optimizer=optimizer,
         offload_parameters=parameters,
         offload_activations=activations,
+        gradient_precision=_gradients(run, target),
     ), target
+
+
+def _gradients(run: Run, target: Target) -> Precision | None:
+    """Megatron reduces gradients in fp32 unless told otherwise; Megatron-Bridge's recipes for performance tell it
+    (scripts/performance: ddp.grad_reduce_in_fp32 = False)."""
+    if target.format != "megatron" or _precision(run) == "fp32":
+        return None
+    stated = run.texts["reduce_dtype"]
+    narrow = stated in ("bf16", "fp16") or (not stated and run.texts["framework"].startswith("megatron-bridge"))
+    return _precision(run) if narrow else None
 
 
 def _precision(run: Run) -> Precision:

@@ -12,7 +12,7 @@ from dsgen.memory.megatron.stage import padded_vocab, stages
 from dsgen.memory.setting import Setting, setting_of
 from dsgen.plan import Buckets, Checkpointing, Plan
 from dsgen.shapes.tensors import build
-from dsgen.shapes.values import Architecture
+from dsgen.shapes.values import Architecture, Shapes
 from dsgen.spec.values import Attention, Code, Training
 from dsgen.target import Target
 
@@ -153,3 +153,24 @@ def test_the_fused_loss_has_its_exponentials_beside_the_logits() -> None:
 
     assert logits("norm") == 6 * 50304 * S * B
     assert logits("norm", "loss") == 10 * 50304 * S * B
+
+
+def test_gradients_that_are_reduced_in_the_compute_type_are_half_as_large() -> None:
+    """grad_reduce_in_fp32 false: 16 bytes a parameter in place of 18."""
+    narrow = ledger(gradient_precision="bf16").device.moments[2].parts["gradients"]
+    assert ledger().device.moments[2].parts["gradients"] == 2 * narrow
+
+
+def test_models_with_a_gated_mlp_have_no_dropout_unless_stated() -> None:
+    """Two masks of h a layer; what is stated counts, whatever the model."""
+    gated = replace(GPT, architecture=replace(GPT.architecture, mlp="swiglu"))
+
+    def layer(shapes: Shapes, dropout: bool | None) -> int:
+        values = list(arguments())
+        values[1] = shapes
+        values[2] = Training(attention="flash", code=Code(library="megatron", dropout=dropout))
+        return kept(setting_of(*values)).layer  # type: ignore[arg-type]
+
+    masks = 2 * H * S * B
+    assert layer(GPT, None) - layer(GPT, False) == masks
+    assert layer(gated, None) == layer(gated, False) == layer(gated, True) - masks

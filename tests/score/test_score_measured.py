@@ -62,6 +62,7 @@ def test_what_fits(found: Summary) -> None:
         ("torchtune-readme", 0.04, 0.45),
         ("litgpt-hub", 0.04, 0.13),
         ("litgpt-resource", 0.02, 0.07),
+        ("megatron-bridge-memtune", 0.03, 0.05),
         ("megatron-golden", 0.02, 0.06),
         ("megatron-tutorials", 0.03, 0.09),
         ("ms-swift-bench", 0.11, 0.38),

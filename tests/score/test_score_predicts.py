@@ -121,3 +121,19 @@ def test_text_tells_lines_reasons_and_rows(tmp_path: Path, capsys: pytest.Captur
 def test_a_missing_file_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", str(tmp_path / "gone.csv")]) == 2
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_megatron_bridge_reduces_gradients_in_bf16_and_has_one_loss(tmp_path: Path) -> None:
+    """Rows of its recipes state neither: weights 2, gradients 2, masters and states 12 bytes a parameter."""
+    cells = {
+        "framework": "Megatron-Bridge",
+        "sharding": "ddp",
+        "loss_impl": "",
+        "master_dtype": "fp32",
+        "seq_len": "16",
+    }
+    bridge = {**cells, "act_ckpt": "full"}
+    padding = (32000 + 127) // 128 * 128 - 32000
+    assert allocated(tmp_path, **bridge) == pytest.approx(16 * (P + 2 * padding * 4096), rel=0.01)
+    assert allocated(tmp_path, **bridge, reduce_dtype="fp32") == pytest.approx(18 * P, rel=0.01)
+    assert predict(tmp_path, loss_impl="").skipped == "the row does not say how the loss is taken"

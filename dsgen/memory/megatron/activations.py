@@ -37,7 +37,9 @@ def kept(setting: Setting) -> Kept:
     t = plan.tensor_parallel
     r = t if setting.training.code.sequence_parallel else 1
     h, q, k = arch.hidden, arch.heads * arch.head_dim, arch.kv_heads * arch.head_dim
-    dropout = setting.training.code.dropout is not False
+    stated = setting.training.code.dropout
+    # GPT was published with dropout, what has a gated MLP without.
+    dropout = not arch.gated if stated is None else stated
     masks = 2 * h / r if dropout else 0.0
     scores = 0.0
     if setting.training.attention == "eager":

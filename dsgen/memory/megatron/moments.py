@@ -21,9 +21,9 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
 
 
 def _moments(setting: Setting, stage: Stage) -> tuple[Moment, ...]:
-    """- Weights c P, gradients 4 P in one buffer from the beginning (accumulated in fp32), master weights 4 P and
-    Adam's
-      states 8 P, both over d with the distributed optimizer: 18 P, or (6 + 12 / d) P (Megatron-LM README).
+    """- Weights c P, gradients 4 P in one buffer from the beginning (accumulated in fp32; c P where they are reduced in
+      the compute type, grad_reduce_in_fp32 false), master weights 4 P and Adam's states 8 P, both over d with the
+      distributed optimizer: 18 P, or (6 + 12 / d) P (Megatron-LM README).
     - Logits on the last stage: c V / t and their fp32 form 4 V / t, whose softmax and gradient take its place
       (megatron/core/tensor_parallel/cross_entropy.py); then the gradient in the compute type, c V / t. Fused
       (megatron/core/fusions/fused_cross_entropy.py), each compiled part returns tensors of its own: the exponentials
@@ -34,7 +34,7 @@ def _moments(setting: Setting, stage: Stage) -> tuple[Moment, ...]:
     shard = ceil(stage.parameters / shards)
     always: Parts = {
         "parameters": c * stage.parameters,
-        "gradients": FP32 * stage.parameters,
+        "gradients": (c if plan.gradient_precision == plan.precision else FP32) * stage.parameters,
         "buffers": _workspace(setting),
         "master_weights": FP32 * shard if setting.mixed else 0,
         "optimizer_states": FP32 * setting.optimizer.kept(setting.training.optimizer.momentum) * shard,
