@@ -73,8 +73,8 @@ def least_of(file: ConfigFile, target: LintTarget) -> Weighed | None:
             optimizer=Optimizer(type=_optimizer(file)),
         )
         ledger = account(plan, shapes, training, target.sequence_length, hardware, meant)
-    except (ProblemsError, ValueError, ArithmeticError, LookupError):
-        return None  # what other rules refuse, or no ledger counts
+    except (ProblemsError, ValueError, TypeError, ArithmeticError, LookupError):
+        return None  # values that other rules refuse, or a layout that no ledger counts
     return Weighed(plan, ledger.device)
 
 

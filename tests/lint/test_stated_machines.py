@@ -1,10 +1,11 @@
 """Configs on stated machines: the examples are quiet by their own specs, amounts are those that a person works out."""
 
+import random
 from pathlib import Path
 
 import pytest
 from console import ROOT
-from deepspeed_configs import lint, target_by
+from deepspeed_configs import lint, mutated, real_values, target_by
 
 from dsgen.lint.amounts import elements, in_bytes
 from dsgen.lint.project import target_of_file
@@ -83,3 +84,22 @@ def test_bytes_are_decimal_as_hardware_is_sold(count: float, shown: str) -> None
 )
 def test_elements_as_configs_write_them(count: float, shown: str) -> None:
     assert elements(count) == shown
+
+
+STATED = [
+    [*MODEL, *LENGTH, "--gpus-per-node", "8", "--host-memory", "64GB", "--micro-batch", "2"],
+    ["--model", "mixtral-8x7b", "--gpu", "v100-32gb-sxm", "--world-size", "6", "--sequence-length", "1000"],
+    ["--model", "110M", "--gpu", "p100-16gb", "--host-memory", "8GB", "--world-size", "1", "--loaded-by", "deepspeed"],
+    ["--model", "gpt2", "--gpu", "gaudi2-96gb", *LENGTH, "--world-size", "3", "--micro-batch", "1", "--method", "lora"],
+]
+
+
+@pytest.mark.parametrize("flags", STATED, ids=" ".join)
+def test_no_config_crashes_on_stated_machines(flags: list[str]) -> None:
+    rng, target = random.Random(), target_by(flags)
+    for _ in range(100):
+        config = rng.choice(real_values())
+        for _ in range(rng.randrange(4)):
+            config = mutated(config, rng)
+        lint(config, target)
+    lint(ZERO_2 | {"scheduler": {"type": {}}, "optimizer": {"type": []}}, target)

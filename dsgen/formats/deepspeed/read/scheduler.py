@@ -22,7 +22,7 @@ def read_scheduler(found: Mapping[str, Entry]) -> Iterator[Said | LeftOut | Entr
     entry = found.get("scheduler.type")
     params = found.get("scheduler.params")
     given = params.value if params is not None and isinstance(params.value, Mapping) else {}
-    if entry is None or entry.value not in _TYPES:
+    if entry is None or not isinstance(entry.value, str) or entry.value not in _TYPES:
         if entry is not None:
             yield LeftOut("scheduler", entry.value, "a spec has constant, linear and cosine schedules")
         return

@@ -50,7 +50,7 @@ def parameters_that_are_never_sharded(file: ConfigFile, target: LintTarget) -> I
                 yield warning(
                     ("zero_optimization", key),
                     f"{kept * 100 // shapes.parameters} % of {shapes.name} stay whole on every GPU: parameters below "
-                    f"{value:g} elements are not sharded",
+                    f"{min(value, 1e300):g} elements are not sharded",
                     help=f"write {10 * shapes.architecture.hidden} (10 x hidden_size), or leave it out",
                 )
         elif value >= _EVERYTHING:

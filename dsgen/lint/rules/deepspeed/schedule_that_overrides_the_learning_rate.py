@@ -6,6 +6,9 @@ from dsgen.lint.mark import Mark, insert, replace, warning
 from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
+# Beyond it stand infinities and slips, which are no rates.
+_LARGEST = 1e9
+
 
 @rule(
     "DS514",
@@ -55,4 +58,4 @@ def schedule_that_overrides_the_learning_rate(file: ConfigFile, target: LintTarg
 
 
 def _is_rate(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
