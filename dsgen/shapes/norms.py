@@ -19,6 +19,8 @@ NAMES = {
 # These normalise what attention and MLP return, not what they read.
 OUTPUT_NAMES = ("post_attention_layernorm", "post_feedforward_layernorm")
 OUTPUT_CLASSES = frozenset(("Olmo2ForCausalLM",))
+# Attention and MLP both read the block's input; where each has a norm, both norms do.
+PARALLEL_CLASSES = frozenset(("FalconForCausalLM", "GPTNeoXForCausalLM", "GPTJForCausalLM", "PhiForCausalLM"))
 
 
 def norm_names(arch: Architecture) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ CASES: dict[str, tuple[Architecture, str, dict[str, Any], tuple[str, ...], float
     "llama": (BASE, "LlamaModel", {}, ("eager", "sdpa"), 0),
     "qwen3": (replace(BASE, qk_norm="head"), "Qwen3Model", {}, ("eager", "sdpa"), 0),
     "olmo2": (
-        replace(BASE, qk_norm="full", hf_architecture="Olmo2ForCausalLM", extra={"output_norms": "1"}),
+        replace(BASE, qk_norm="full", hf_architecture="Olmo2ForCausalLM"),
         "Olmo2Model",
         {},
         ("eager", "sdpa"),
@@ -88,14 +88,14 @@ CASES: dict[str, tuple[Architecture, str, dict[str, Any], tuple[str, ...], float
         0.002,
     ),
     "gpt-neox": (
-        replace(GPT, hf_architecture="GPTNeoXForCausalLM", extra={"parallel": "1"}),
+        replace(GPT, hf_architecture="GPTNeoXForCausalLM"),
         "GPTNeoXModel",
         {"hidden_dropout": 0.0, "attention_dropout": 0.0},
         ("eager", "sdpa"),
         0.003,
     ),
     "phi": (
-        replace(GPT, norms_per_layer=1, hf_architecture="PhiForCausalLM", extra={"parallel": "1"}),
+        replace(GPT, norms_per_layer=1, hf_architecture="PhiForCausalLM"),
         "PhiModel",
         {**ALL_HEADS, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attention_dropout": 0.0},
         ("eager", "sdpa"),

@@ -6,6 +6,7 @@ from dsgen.memory.activations.attention import attention
 from dsgen.memory.activations.mlp import mlp
 from dsgen.memory.activations.norms import norm
 from dsgen.memory.activations.saved import Layer, Saved
+from dsgen.shapes.norms import OUTPUT_CLASSES, PARALLEL_CLASSES
 
 _ATTENTION_IN = ("q_proj", "k_proj", "v_proj", "q_a_proj", "kv_a_proj_with_mqa")
 _MLP_IN = (
@@ -43,7 +44,7 @@ def _halves(layer: Layer, *, moe: bool) -> tuple[Saved, Saved]:
     arch = layer.arch
     before_attention = layer.reads(*_ATTENTION_IN)
     before_mlp = layer.reads(*_MLP_IN)
-    if arch.extra.get("output_norms") == "1":
+    if arch.hf_architecture in OUTPUT_CLASSES:
         # Attention and MLP read the residual stream itself, which is then kept for their weights.
         read = layer.width * arch.hidden
         front = Saved(read * before_attention, 0) + attention(layer)
@@ -61,7 +62,7 @@ def _halves(layer: Layer, *, moe: bool) -> tuple[Saved, Saved]:
     if one_norm:
         return front, mlp(layer, moe=moe)
     # In parallel blocks both norms read the same tensor.
-    own_input = arch.extra.get("parallel") != "1"
+    own_input = arch.hf_architecture not in PARALLEL_CLASSES
     name = "post_attention_layernorm"
     back = norm(layer, arch.hidden, name, output_needed=before_mlp, input_needed=own_input)
     return front, back + mlp(layer, moe=moe)
