@@ -29,10 +29,21 @@ def complete(train: int | None, micro: int | None, accumulation: int | None, dat
         train = micro * accumulation * data_parallel
     else:
         return None
-    if train != micro * accumulation * data_parallel or not train:
+    product = micro * accumulation * data_parallel
+    if train != product or not train:
         raise RefusedError.at(
             f"train_batch_size {train} is not micro-batch {micro} x accumulation {accumulation} x {data_parallel} "
-            "data-parallel ranks: DeepSpeed refuses that",
-            help=f"a multiple of {data_parallel} that the micro-batch divides",
+            f"data-parallel ranks = {product}: DeepSpeed refuses that",
+            help=_cure(train, micro * accumulation, data_parallel),
         )
     return Batch(micro, accumulation)
+
+
+def _cure(train: int, per_rank: int, data_parallel: int) -> str:
+    if per_rank and train % per_rank == 0:
+        ranks = train // per_rank
+        return (
+            f"it is right for {ranks} data-parallel rank{'s' * (ranks > 1)}: start as many, or leave train_batch_size "
+            "out, and DeepSpeed derives it"
+        )
+    return f"leave train_batch_size out, and DeepSpeed derives it; or write a multiple of {data_parallel}"

@@ -94,7 +94,8 @@ def test_batch_sizes_that_do_not_multiply_are_refused(capsys: pytest.CaptureFixt
     code, _, err = run(CONFIG | {"train_batch_size": 48}, *MACHINES, capsys=capsys)
     assert code == 1
     assert "ds_config.json:1:" in err
-    assert "48 is not micro-batch 1 x accumulation 4 x 8" in err
+    assert "48 is not micro-batch 1 x accumulation 4 x 8 data-parallel ranks = 32" in err
+    assert "it is right for 12 data-parallel ranks" in err
 
 
 def test_what_does_not_fit_is_said_with_the_part_that_overflowed(capsys: pytest.CaptureFixture[str]) -> None:
