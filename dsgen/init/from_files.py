@@ -8,20 +8,19 @@ from dsgen.errors import InputError
 from dsgen.facts.gpus import find_gpu
 from dsgen.facts.models import find_model
 from dsgen.formats.accelerate.read import read as read_accelerate
+from dsgen.init.machines import NODE, machines
 from dsgen.init.sources import (
     Source,
     arguments_of,
     config_named_by,
+    found_beside,
     from_arguments,
     from_config,
-    from_said,
     inline_config,
     open_source,
 )
 from dsgen.init.values import Findings, Given, Unknown, merged
 from dsgen.target import Loader
-
-_NODE = 8
 
 
 def from_files(names: Sequence[str]) -> Findings:
@@ -38,7 +37,7 @@ def from_files(names: Sequence[str]) -> Findings:
     loader = _loader(sources, configs)
     found = [from_config(source, cast(Loader, loader)) for source in _distinct(configs)]
     found += [from_arguments(source) for source in sources if source.holds in ("arguments", "code", "launch")]
-    found += _machines(sources)
+    found += machines(sources)
     together = _known_gpu(merged(*found, Findings(notes=tuple(notes))))
     return merged(together, _derived(together, sources, configs, loader, absent), _unknown(together))
 
@@ -50,7 +49,7 @@ def _named_files(sources: Sequence[Source], notes: list[str]) -> Iterator[Source
         for name in source.launch.configs if source.launch is not None else ():
             if Path(name).name in known:
                 continue
-            path = _found(name, source)
+            path = found_beside(name, source)
             if path is None:
                 notes.append(f"{source.name}: names {name}, which is not there: give it to --from, too")
                 continue
@@ -70,7 +69,7 @@ def _named_configs(sources: Sequence[Source], notes: list[str], absent: list[str
         if not isinstance(named, str):
             yield inline_config(named, source.name, source.folder)
             continue
-        path = _found(named, source)
+        path = found_beside(named, source)
         if path is None:
             absent.append(named)
             notes.append(
@@ -84,17 +83,6 @@ def _named_configs(sources: Sequence[Source], notes: list[str], absent: list[str
             continue
         if config.holds == "deepspeed":
             yield config
-
-
-def _found(name: str, source: Source) -> str | None:
-    """A named file, from where people start their training, or beside the file that names it."""
-    for path in (Path(name), source.folder / name):
-        try:
-            if path.is_file():
-                return str(path)
-        except (OSError, ValueError):  # a name that is no file's
-            return None
-    return None
 
 
 def _distinct(configs: Sequence[Source]) -> list[Source]:
@@ -111,37 +99,6 @@ def _loader(sources: Sequence[Source], configs: Sequence[Source]) -> str:
 def _has_trainer_flags(source: Source) -> bool:
     given = arguments_of(source)[0] if source.holds == "launch" else {}
     return "per_device_train_batch_size" in given or "output_dir" in given
-
-
-def _machines(sources: Sequence[Source]) -> Iterator[Findings]:
-    for source in sources:
-        if source.launch is not None:
-            yield from_said(source.launch.said, source)
-            yield _of_world(source.launch.world_size, source, "--num_processes")
-        elif source.holds == "accelerate":
-            read = read_accelerate(source.value)
-            yield from_said(read.said, source)
-            yield _of_world(read.world_size, source, "num_processes")
-
-
-def _of_world(world: int | None, source: Source, key: str) -> Findings:
-    """GPUs per node from processes in all: the nodes that the source says, else as few as there can be."""
-    if world is None:
-        return Findings()
-    said = source.launch.said if source.launch is not None else read_accelerate(source.value).said
-    nodes = next((each.value for each in said if each.path == ("hardware", "nodes")), None)
-    if nodes is None:
-        gpus = max(size for size in range(1, _NODE + 1) if world % size == 0)
-        nodes = world // gpus
-    elif world % nodes:
-        return Findings(notes=(f"{source.name}: {world} processes are not shared equally by {nodes} nodes",))
-    why = f"{source.name}: {key} {world}" + (f" on {nodes} nodes" if nodes > 1 else "")
-    return Findings(
-        given=(
-            Given(("hardware", "gpus_per_node"), world // nodes, why),
-            Given(("hardware", "nodes"), nodes, why),
-        )
-    )
 
 
 def _known_gpu(found: Findings) -> Findings:
@@ -187,7 +144,7 @@ def _derived(
         )
     elif all(batch) and not world and batch[0] % (batch[1] * batch[2]) == 0:
         ranks = batch[0] // (batch[1] * batch[2])
-        gpus = max(size for size in range(1, _NODE + 1) if ranks % size == 0)
+        gpus = max(size for size in range(1, NODE + 1) if ranks % size == 0)
         why = f"train_batch_size {batch[0]} / {batch[1]} / {batch[2]}"
         given += [
             Given(("hardware", "gpus_per_node"), gpus, why),

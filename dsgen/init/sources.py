@@ -85,10 +85,11 @@ def open_source(given: str) -> Source:
         launch = read_launch(given)
         if launch is not None:
             return Source("the launch line", given, Path(), launch=launch)
-    return _parsed(given, _text(given))
+    return _parsed(given, text_of(given))
 
 
-def _text(path: str) -> str:
+def text_of(path: str) -> str:
+    """A small text file; InputError with its name where it cannot be read."""
     try:
         if path == _STDIN:
             return decode(sys.stdin.buffer.read(MAX_BYTES + 1))
@@ -233,3 +234,14 @@ def _line_of(source: Source, at: tuple[str | int, ...]) -> int | None:
         return None
     member = source.document.member(at)
     return source.document.lines.place(member.key_start)[0] if member is not None else None
+
+
+def found_beside(name: str, source: Source) -> str | None:
+    """A named file, from where people start their training, or beside the file that names it."""
+    for path in (Path(name), source.folder / name):
+        try:
+            if path.is_file():
+                return str(path)
+        except (OSError, ValueError):  # a name that is no file's
+            return None
+    return None

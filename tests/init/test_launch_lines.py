@@ -69,3 +69,17 @@ def test_variables_that_double_with_each_line_are_given_up(capsys: pytest.Captur
     doubled = "".join(f"A{at + 1}=$A{at}$A{at}\n" for at in range(60))
     spec, _ = spec_of(f"A0=x\n{doubled}torchrun --nproc_per_node 2 train.py --tag $A60\n", capsys)
     assert spec["hardware"]["gpus_per_node"] == 2
+
+
+def test_a_hostfile_says_how_many_nodes_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """deepspeed/launcher/runner.py:_parse_hostfile."""
+    Path("hosts").write_text("# ours\nnode-1 slots=8\nnode-2 slots=8 # new\n\n", encoding="utf-8")
+    spec, _ = spec_of("deepspeed --hostfile hosts train.py", capsys)
+    assert spec["hardware"] == {"gpus_per_node": 8, "nodes": 2}
+    spec, _ = spec_of("deepspeed --hostfile hosts --num_gpus 4 train.py", capsys)
+    assert spec["hardware"] == {"gpus_per_node": 4, "nodes": 2}
+    Path("hosts").write_text("a slots=8\nb slots=4\n", encoding="utf-8")
+    spec, _ = spec_of("deepspeed --hostfile hosts train.py", capsys)
+    assert spec["hardware"] == {"nodes": 2}
+    _, said = spec_of("deepspeed --hostfile /job/hostfile train.py", capsys)
+    assert "hardware.nodes: run.sh: --hostfile /job/hostfile, which is not there, says it" in said

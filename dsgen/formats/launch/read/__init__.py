@@ -1,5 +1,6 @@
 """A launch line or script: how many processes on how many nodes, and what it hands to the training script."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,6 +26,8 @@ class Launch:
     """Files that the command names."""
     left_out: tuple[LeftOut, ...]
     line: int
+    hostfile: str | None = None
+    """The file that lists the nodes (deepspeed --hostfile)."""
 
 
 def read(text: str) -> Launch | None:
@@ -98,9 +101,21 @@ def _launch(command: Command, said: list[Said], left: list[LeftOut], slurm: dict
             ),
         ),
         line=line,
+        hostfile=parsed.launcher.get("hostfile") if kind == "deepspeed" else None,
     )
 
 
+def read_hostfile(text: str) -> tuple[Said, ...]:
+    """Nodes, and their GPUs where all have as many: lines of ``worker-1 slots=8``."""
+    slots = [int(match[1]) for line in text.splitlines() if (match := _HOST.match(line))]
+    if not slots:
+        return ()
+    nodes = Said(NODES, len(slots), (1,), "nodes in the hostfile")
+    return (nodes, Said(GPUS, slots[0], (1,), "slots in the hostfile")) if len(set(slots)) == 1 else (nodes,)
+
+
+# deepspeed/launcher/runner.py:_parse_hostfile
+_HOST = re.compile(r"\s*[^\s#]+\s+slots=(\d{1,4})\s*(?:#.*)?$", re.ASCII)
 _COUNTED = {"nnodes": NODES, "num_nodes": NODES, "num_machines": NODES, "nproc_per_node": GPUS, "num_gpus": GPUS}
 
 
@@ -188,8 +203,6 @@ def _of_deepspeed(parsed: Parsed, line: int, left: list[LeftOut]) -> Iterator[Sa
         if len(numbers) == 1:
             said.append(Said(GPUS, numbers.pop(), (line,), "--include"))
             said += [] if any(each.path == NODES for each in said) else [Said(NODES, len(slots), (line,), "--include")]
-    if "hostfile" in flags and not any(each.path == NODES for each in said):
-        left.append(LeftOut("hostfile", flags["hostfile"], "the number of nodes stands in it"))
     return iter(said)
 
 
