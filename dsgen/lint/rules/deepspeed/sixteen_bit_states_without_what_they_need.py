@@ -1,6 +1,7 @@
 from collections.abc import Iterator
 
 from dsgen.lint import schema as sch
+from dsgen.lint.coerce import by_pydantic
 from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.effective import offload_device, optimizer_type, stage
 from dsgen.lint.mark import Mark, error
@@ -42,14 +43,14 @@ def sixteen_bit_states_without_what_they_need(file: ConfigFile, target: LintTarg
     """
     in_force = stage(file, target)
     for section, key in _KEYS:
-        if file.get(section, key) is not True or in_force is None or not _exists(section, key, target):
+        if not _is_on(file, section, key) or in_force is None or not _exists(section, key, target):
             continue
         allowed = (2,) if section == "fp16" and not target.since("0.18.3") else (1, 2, 3)
         if in_force not in allowed:
             stages = ", ".join(map(str, allowed))
             message = f"{key} needs ZeRO stage {stages}; at stage {in_force} {target.library} raises"
             yield error((section, key), message, on="key")
-        elif key == "bf16_optimizer_states" and file.get("bf16", "bf16_master_weights_and_grads") is not True:
+        elif key == "bf16_optimizer_states" and not _is_on(file, "bf16", "bf16_master_weights_and_grads"):
             message = f"{key} needs bf16_master_weights_and_grads: {target.library} raises"
             yield error((section, key), message, help='write "bf16_master_weights_and_grads": true', on="key")
         elif key.endswith("_master_weights_and_grads") and _steps_elsewhere(file, section):
@@ -61,9 +62,14 @@ def sixteen_bit_states_without_what_they_need(file: ConfigFile, target: LintTarg
             )
 
 
+def _is_on(file: ConfigFile, section: str, key: str) -> bool:
+    """As pydantic reads a switch: 1, "true" and "on" as well."""
+    return by_pydantic(file.get(section, key, default=False), ("boolean",), modern=True) is True
+
+
 def _steps_elsewhere(file: ConfigFile, section: str) -> bool:
     """Whether the config's own Adam steps on the GPU, in fp32 states."""
-    in_16_bit = section == "bf16" and file.get("bf16", "bf16_optimizer_states") is True
+    in_16_bit = section == "bf16" and _is_on(file, "bf16", "bf16_optimizer_states")
     on_gpu = offload_device(file, "offload_optimizer") in (None, "none")
     return on_gpu and not in_16_bit and optimizer_type(file) in ("adam", "adamw")
 
