@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from dsgen.facts.constants import constant
+from dsgen.memory.activations.checkpointed import is_wide
 from dsgen.memory.activations.kernels import caps, kernels_of
 from dsgen.memory.activations.saved import trained_layers
 from dsgen.memory.derived import derived
@@ -120,9 +121,10 @@ def around_the_blocks(setting: Setting) -> int:
     """
     arch, c = setting.shapes.architecture, setting.width
     norm_trained, head_trained = derived(setting.shapes, "trained outside", lambda: _trained(setting.shapes))
-    width = c
+    between = FP32 if is_wide(setting) else c
+    width = between
     if arch.norm != "layernorm" and "norm" not in setting.training.code.fused:
-        product = FP32 if kernels_of(arch, setting.training.code.library).norm_product_in_fp32 else c
+        product = FP32 if kernels_of(arch, setting.training.code.library).norm_product_in_fp32 else between
         width = FP32 + (product if norm_trained else 0)
     if head_trained:
         width += c

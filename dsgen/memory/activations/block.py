@@ -52,11 +52,18 @@ def _halves(layer: Layer, *, moe: bool) -> tuple[Saved, Saved]:
         back = Saved(read * before_mlp, 0) + mlp(layer, moe=moe)
         return front, back + norm(layer, arch.hidden, "post_feedforward_layernorm", output_needed=False)
     one_norm = arch.norms_per_layer == 1
-    front = norm(layer, arch.hidden, "input_layernorm", output_needed=before_attention or (one_norm and before_mlp))
+    projections, wideners = 1 if layer.kernels.fused_qkv else 3, 2 if arch.gated else 1
+    front = norm(
+        layer,
+        arch.hidden,
+        "input_layernorm",
+        output_needed=before_attention or (one_norm and before_mlp),
+        readers=projections + (wideners if one_norm else 0),
+    )
     front += attention(layer)
     if arch.norms_per_layer == 4:
         front += norm(layer, arch.hidden, "post_attention_layernorm", output_needed=False)
-        back = norm(layer, arch.hidden, "pre_feedforward_layernorm", output_needed=before_mlp)
+        back = norm(layer, arch.hidden, "pre_feedforward_layernorm", output_needed=before_mlp, readers=wideners)
         back += mlp(layer, moe=moe)
         return front, back + norm(layer, arch.hidden, "post_feedforward_layernorm", output_needed=False)
     if one_norm:
@@ -64,5 +71,5 @@ def _halves(layer: Layer, *, moe: bool) -> tuple[Saved, Saved]:
     # In parallel blocks both norms read the same tensor.
     own_input = arch.hf_architecture not in PARALLEL_CLASSES
     name = "post_attention_layernorm"
-    back = norm(layer, arch.hidden, name, output_needed=before_mlp, input_needed=own_input)
+    back = norm(layer, arch.hidden, name, output_needed=before_mlp, input_needed=own_input, readers=wideners)
     return front, back + mlp(layer, moe=moe)

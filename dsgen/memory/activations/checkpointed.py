@@ -74,7 +74,7 @@ def _saved(setting: Setting) -> list[Saved]:
 
 def _one(setting: Setting, saved: Saved) -> tuple[LayerActivations, LayerActivations, LayerActivations]:
     t = setting.tokens
-    entry = setting.width * setting.shapes.architecture.hidden
+    entry = (FP32 if is_wide(setting) else setting.width) * setting.shapes.architecture.hidden
     none = _layer_of(t, saved.kept, saved.transient, saved, 0)
     whole = saved.kept + saved.transient
     entered = 0 if setting.plan.offload_activations else entry
@@ -111,6 +111,7 @@ def _layer(setting: Setting, each: Block) -> Layer:
         lora_dropout=method.type == "lora" and method.dropout > 0,
         adapter_width=_adapter_width(setting),
         autocast=code.autocast,
+        wide=is_wide(setting),
         inputs_kept=method.quantization is not None and code.library == "litgpt",
         fused=code.fused,
         ulysses=setting.plan.ulysses,
@@ -122,6 +123,14 @@ def _tiles(setting: Setting) -> int:
     """Tiles of about h tokens, ceil(s / h) of one rank's s, as DeepSpeed's and ArcticTraining's examples cut them."""
     plan = setting.plan
     return ceil(setting.sequence_length / (plan.context_parallel * plan.ulysses * setting.shapes.architecture.hidden))
+
+
+def is_wide(setting: Setting) -> bool:
+    """Whether autocast casts fp32 weights: plain torch's way to train all of them in 16 bit. The embedding's output is
+    fp32 then, and so is all that is added to it."""
+    code, method = setting.training.code, setting.training.method
+    whole = method.type == "full" and not code.weights_in_compute_type
+    return setting.target.format == "ddp" and setting.mixed and whole
 
 
 def _adapter_width(setting: Setting) -> int:

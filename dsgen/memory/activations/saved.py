@@ -6,6 +6,8 @@ from dsgen.memory.activations.kernels import Kernels
 from dsgen.shapes.values import Architecture, Block
 from dsgen.spec.values import Attention
 
+_FP32 = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Saved:
@@ -60,6 +62,15 @@ class Layer:
     """Ranks over which Ulysses splits each sequence."""
     tiles: int = 1
     """Parts into which a tiled MLP cuts the tokens of one rank."""
+
+    wide: bool = False
+    """Weights are fp32 and autocast casts them, so what lies between the layers is fp32: every linear layer keeps a
+    cast of its own of what it reads."""
+
+    @property
+    def between(self) -> int:
+        """Bytes of an element of the residual stream."""
+        return _FP32 if self.wide else self.width
 
     def trains(self, *names: str) -> bool:
         """Whether one of these layers is trained, itself or by an adapter."""
