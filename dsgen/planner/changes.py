@@ -35,7 +35,7 @@ def helpful_changes(
     machines = [_more_host_memory(hardware.host_memory), _more_gpus(hardware.gpus_per_node), _more_nodes]
     shorter = _shorter(sequence_length)
     both = _both(_smaller_micro_batch, _flash)
-    single = [*_opened(spec), _smaller_micro_batch, _flash, both, shorter, _low_rank, *machines]
+    single = [*_opened(spec), _whole_card, _smaller_micro_batch, _flash, both, _trainer, shorter, _low_rank, *machines]
     found = _smallest(single, spec, decide)
     if len(found) < ENOUGH:
         pairs = [_both(first, second) for first, second in combinations([shorter, _low_rank, *machines], 2)]
@@ -100,6 +100,17 @@ def _smaller_micro_batch(spec: Spec) -> Iterator[Change]:
 def _flash(spec: Spec) -> Iterator[Change]:
     if spec.training.attention == "eager":
         yield "training.attention flash", replace(spec, training=replace(spec.training, attention="flash"))
+
+
+def _whole_card(spec: Spec) -> Iterator[Change]:
+    if spec.memory_budget is not None:
+        yield "leave memory_budget out", replace(spec, memory_budget=None)
+
+
+def _trainer(spec: Spec) -> Iterator[Change]:
+    """With it, matrices and sequences can be split; DeepSpeed's own loop, as dsgen writes it, splits neither."""
+    if (spec.target.format, spec.target.loaded_by) == ("deepspeed", "deepspeed"):
+        yield "target.loaded_by transformers", replace(spec, target=replace(spec.target, loaded_by="transformers"))
 
 
 def _shorter(sequence_length: int) -> Kind:

@@ -99,6 +99,8 @@ def _ranks(chosen: Candidate, wishes: Wishes, refused: list[Candidate]) -> list[
     """How ranks are split, where they are."""
     plan, found = chosen.plan, []
     why = _without_split(refused)
+    if plan.global_batch < plan.world_size:
+        why = f" A batch of {plan.global_batch} has fewer sequences than there are GPUs, so they share them."
     if plan.tensor_parallel > 1:
         found.append(
             f"Tensor parallel {plan.tensor_parallel}: "

@@ -112,3 +112,19 @@ def test_nothing_is_quantized_unasked() -> None:
         chosen = plan(model="llama-3.1-70b", gpu="h200", nodes=nodes, global_batch=64)
         assert not chosen.zeropp.quantized_weights
         assert not chosen.zeropp.quantized_gradients
+
+
+def test_the_trainer_is_offered_where_splitting_sequences_helps() -> None:
+    given: dict[str, Any] = {"model": "llama-3.1-8b", "gpu": "h100-80gb-sxm", "attention": "flash", "global_batch": 8}
+    want = {"offload_optimizer": "none", "offload_parameters": "none"}
+    with pytest.raises(NothingFitsError) as error:
+        decide(sequence_length=65536, want=want, **given)
+    help = error.value.problems[0].help or ""
+    assert "target.loaded_by transformers (ZeRO-" in help
+    assert "Ulysses" in help
+
+
+def test_a_budget_below_the_card_is_what_to_give_up_first() -> None:
+    with pytest.raises(NothingFitsError) as error:
+        decide(budget=20 * GIB, global_batch=8, want={"zero_stage": 1, "checkpointing": "none"})
+    assert "leave memory_budget out (ZeRO-1" in (error.value.problems[0].help or "")
