@@ -28,7 +28,7 @@ def target_of_file(name: str, flags: Mapping[str, Any], settings: Settings, *, i
     if "loaded_by" not in stated:
         stated["loaded_by"] = beside.loader
     if "world_size" not in stated:
-        stated |= beside.launched
+        stated = {**beside.launched, **stated}
     return make_target(**stated)
 
 

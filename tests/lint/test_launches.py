@@ -98,6 +98,15 @@ def test_a_line_that_starts_the_code_that_names_the_config(project: Path) -> Non
     assert found() == (None, None), "two that differ are no answer"
 
 
+def test_what_is_stated_decides_over_the_line(project: Path) -> None:
+    Path("run.sh").write_text("torchrun --nproc_per_node 8 train.py --deepspeed_config ds.json\n", "utf-8")
+    forget()
+    by_flag = target_of_file("ds.json", {"gpus_per_node": 4}, Settings())
+    assert (by_flag.world_size, by_flag.gpus_per_node) == (8, 4)
+    settled = target_of_file("ds.json", {}, Settings({"world_size": 2}))
+    assert (settled.world_size, settled.launch) == (2, None)
+
+
 def test_a_flag_decides_over_the_file_of_accelerate(project: Path) -> None:
     Path("acc.yaml").write_text("num_processes: 4\ndeepspeed_config:\n  deepspeed_config_file: ds.json\n", "utf-8")
     assert found() == (4, 4)
