@@ -35,7 +35,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The chosen plan, the runners-up, fastest first, and the refused, simplest first."""
+    """The chosen plan, the runners-up in the order in which they would be taken, and the refused, simplest first."""
 
     chosen: Candidate
     reasons: tuple[str, ...]
