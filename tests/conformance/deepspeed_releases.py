@@ -6,16 +6,12 @@ import sys
 import tarfile
 from pathlib import Path
 
-RELEASES = ("0.14.0", "0.14.5", "0.15.4", "0.16.4", "0.16.9", "0.17.6", "0.18.9", "0.19.8")
-"""The first that the schema knows, the last one of each series, and one that many projects pin."""
+RELEASES = ("0.14.4", "0.14.5", "0.15.4", "0.16.4", "0.16.9", "0.17.6", "0.18.9", "0.19.8")
+"""The last ones of each series that the schema knows, and one that many projects pin. 0.14.0 to 0.14.3 import what the
+torch of today no longer has: of them the schema says what their sources say."""
 
 CACHE = "DSGEN_DEEPSPEED_RELEASES"
 """Environment variable: the folder in which unpacked releases are kept from run to run."""
-
-
-def accelerator(folder: Path | None) -> str:
-    """DS_ACCELERATOR for a release: the first one that the schema knows wants Intel's extension to call a CPU so."""
-    return "cuda" if folder and folder.name == "deepspeed-0.14.0" else "cpu"
 
 
 def unpacked(version: str, folder: Path) -> Path:
