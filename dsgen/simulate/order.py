@@ -154,10 +154,14 @@ def refuse(order: Order) -> None:
         or plan.offload_activations,
         "a model made by a factory": order.shapes.factory is not None,
         "quantised weights": training.method.quantization is not None,
+        "training with frozen parts": bool(training.freeze),
+        "what else lives on the card": bool(training.residents),
         f"the optimizer {training.optimizer.type}": training.optimizer.type not in _CLASSES,
         "an optimizer step inside the backward pass": training.optimizer.step == "in_backward",
         f"the loss {training.loss}": _loss(training) is None,
         f"the model code of {code.library}": code.library not in ("transformers", "torchtitan"),
+        "adapters under FSDP1 or plain torch, which keep frozen weights in 16 bit,": training.method.type != "full"
+        and order.target.format in ("fsdp1", "ddp"),
         "an embedding that is a unit of its own": code.embedding_apart,
         "matrix products in fp8": bool(code.eight_bit),
         "DeepSpeed with master weights in the compute type": code.weights_in_compute_type
