@@ -33,7 +33,7 @@ def choose(search: Search) -> Choice | None:
 
     1. Plans that would add up too many gradients in 16 bits count only where no other fits.
     2. As fast as the fastest is what is within constants.csv's as_fast of it; of an option that fits tightly also
-       the largest micro-batch that does not, where that is as fast.
+       the largest micro-batch that leaves room, where that is as fast and the wish is not for the most.
     3. Of these, one with room to spare, then the simplest (lowest on the ladder), then the fastest.
     """
     fine = [(option, candidate) for option, candidate in search.fitting if not sums_coarsely(candidate.plan)]
@@ -43,7 +43,8 @@ def choose(search: Search) -> Choice | None:
     least = as_fast(max(ranked(candidate) for _, candidate in pool))
     among = [(option, candidate) for option, candidate in pool if ranked(candidate) >= least]
     for option, candidate in tuple(among):
-        safer = search.safer(option, candidate) if candidate.fit.tight else None
+        may_shrink = candidate.fit.tight and search.maker.wishes.micro_batch != "max"
+        safer = search.safer(option, candidate) if may_shrink else None
         if safer is not None and ranked(safer) >= least and sums_coarsely(safer.plan) <= (not fine):
             among.append((option, safer))
     option, chosen = min(among, key=lambda each: (each[1].fit.tight, each[0].place, -each[1].speed))

@@ -80,6 +80,14 @@ def test_the_next_larger_micro_batch_does_not_fit() -> None:
         decide(spec(want=larger | {"offload_optimizer": "none", "offload_parameters": "none"}, **given))  # type: ignore[arg-type]
 
 
+def test_max_is_the_most_even_where_less_would_leave_room() -> None:
+    fixed = {"zero_stage": 2, "checkpointing": "none", "offload_optimizer": "none"}
+    for budget in (60, 66, 72):
+        size = decide(spec(want=fixed | {"micro_batch": "max"}, budget=budget * GIB)).chosen.plan.micro_batch
+        with pytest.raises(NothingFitsError):
+            decide(spec(want=fixed | {"micro_batch": size + 1}, budget=budget * GIB))
+
+
 def test_max_is_the_most_that_fits() -> None:
     """Without a global batch to divide, any number: one more does not fit."""
     fixed = {"zero_stage": 2, "checkpointing": "none", "offload_optimizer": "none"}

@@ -66,6 +66,7 @@ class Made:
     """Plans whose memory was asked for."""
     shapes: Any = None
     target: Target = field(default_factory=Target)
+    wishes: Wishes = Wishes()
 
     def __post_init__(self) -> None:
         self.shapes = type("Shapes", (), {"blocks": range(32)})
