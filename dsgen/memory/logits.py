@@ -48,7 +48,7 @@ def _plain(setting: Setting) -> Logits:
     """
     arch, c, t = setting.shapes.architecture, setting.width, setting.tokens
     vocab, code = arch.vocab, setting.training.code
-    forward = (c + (FP32 if setting.mixed else 0) + FP32) * vocab * t - _held(setting)
+    forward = (c + (FP32 if setting.mixed else 0) + FP32) * vocab * t - held(setting)
     backward = 3 * FP32 * vocab * t
     if setting.training.loss == "classification":
         return Logits(0, 0)
@@ -128,7 +128,7 @@ def around_the_blocks(setting: Setting) -> int:
         width = FP32 + (product if norm_trained else 0)
     if head_trained:
         width += c
-    return setting.tokens * (width * arch.hidden + 24) + _held(setting)
+    return setting.tokens * (width * arch.hidden + 24) + held(setting)
 
 
 def _trained(shapes: Shapes) -> tuple[bool, bool]:
@@ -138,7 +138,7 @@ def _trained(shapes: Shapes) -> tuple[bool, bool]:
     return "norm" in trained, head in trained
 
 
-def _held(setting: Setting) -> int:
+def held(setting: Setting) -> int:
     """Logits in fp32, 4 V, that a variable of the training loop holds until the backward pass is over."""
     training = setting.training
     if training.loss != "full" or not training.code.keeps_logits or not training.code.loss_in_fp32:

@@ -170,7 +170,7 @@ def _code(run: Run, library: str) -> Code:
         library=library,  # type: ignore[arg-type]  # the names stand in _LIBRARIES
         fused=frozenset(fused),
         weights_in_compute_type=_narrow(run),
-        keeps_logits=(_raw_logits(run) and run.texts["framework"].startswith("hf trainer")) or _early_titan(run),
+        keeps_logits=_keeps_logits(run),
         autocast="autocast flag on" in notes,
         # llm-foundry's MPT takes the loss of what its head gives (llmfoundry/models/mpt/modeling_mpt.py).
         loss_in_fp32=not (library == "foundry" or (library == "transformers" and _raw_logits(run))),
@@ -187,6 +187,14 @@ def _code(run: Run, library: str) -> Code:
         expandable_segments=library in ("torchtitan", "torchtune") and not _early_titan(run),
         embedding_apart=library == "torchtitan" and _since(run, _EMBEDDING_APART),
     )
+
+
+def _keeps_logits(run: Run) -> bool:
+    """Loops that hold the model's output until the backward pass is over: the Trainer's where logits stay as they are,
+    torchtitan's at first, fsdp_qlora's (train.py: output = None comes after the step)."""
+    framework = run.texts["framework"]
+    trainer = _raw_logits(run) and framework.startswith("hf trainer")
+    return trainer or framework.startswith("fsdp_qlora") or _early_titan(run)
 
 
 def _raw_logits(run: Run) -> bool:

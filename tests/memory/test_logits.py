@@ -3,13 +3,15 @@
 from dataclasses import replace
 
 import pytest
-from worlds import LLAMA_3_8B, setting
+from worlds import LLAMA_3_8B, hardware, plan, setting, shapes_of
 
+from dsgen.memory.account import account
 from dsgen.memory.activations.checkpointed import activations
 from dsgen.memory.logits import logits
 from dsgen.plan import Checkpointing
 from dsgen.shapes.values import Architecture
 from dsgen.spec.values import Attention, Code, Loss, Method, Training
+from dsgen.target import Format, Target
 
 TOKENS, V, H = 2048, 128256, 4096
 
@@ -80,3 +82,19 @@ def test_torchtune_applies_the_head_by_chunks(compiled: bool, adapters: bool) ->
     assert found.forward == every + kept + (0 if compiled else 4 * V * TOKENS // 8)
     losses = every + kept + every // 8
     assert found.backward == max(losses, 0 if adapters else every - every // 8 + 2 * head)
+
+
+@pytest.mark.parametrize(("form", "stage"), [("ddp", 0), ("fsdp1", 3), ("fsdp2", 3)])
+def test_held_logits_stay_while_blocks_run_backwards(form: Format, stage: int) -> None:
+    """A loop's variable holds fp32 logits, 4 bytes each, from the loss to the end of the pass. Long sequences without
+    checkpointing, so that a block's backward pass is the largest."""
+    arch = replace(LLAMA_3_8B, vocab=1000, layers=2)
+
+    def peak(keeps: bool) -> int:
+        training = Training(attention="flash", method=Method(type="lora"), code=Code(keeps_logits=keeps))
+        decided = plan(zero_stage=stage, checkpointing=Checkpointing("full"))
+        shapes = shapes_of(arch, training)
+        found = account(decided, shapes, training, 16384, hardware(), Target(format=form)).device
+        return max(moment.total - moment.parts["framework"] for moment in found.moments)
+
+    assert peak(keeps=True) - peak(keeps=False) == 4 * 1000 * 16384

@@ -44,9 +44,9 @@ def test_what_fits(found: Summary) -> None:
     """No run out of memory is called fitting where all inputs are known; over all rows one is, a QLoRA run of 70
     billion parameters whose failure is inferred from an empty result."""
     assert found.complete.outcomes.false_fits == 0
-    assert found.complete.outcomes.accepted / found.complete.outcomes.fits >= 0.96
+    assert found.complete.outcomes.accepted / found.complete.outcomes.fits >= 0.955
     assert found.all.outcomes.false_fits <= 1
-    assert found.all.outcomes.accepted / found.all.outcomes.fits >= 0.97
+    assert found.all.outcomes.accepted / found.all.outcomes.fits >= 0.965
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_what_fits(found: Summary) -> None:
         ("colossal-pl-bench", 0.02, 0.04),
         ("deepspeed-bf16", 0.02, 0.04),
         ("fms-accel", 0.02, 0.06),
-        ("fsdp-qlora", 0.05, 0.11),
-        ("hf-single-gpu", 0.03, 0.05),
+        ("fsdp-qlora", 0.06, 0.10),
+        ("hf-single-gpu", 0.035, 0.06),
         ("liger-kernels", 0.02, 0.06),
         ("alst-configs", 0.05, 0.15),
         ("torchtune-readme", 0.04, 0.45),

@@ -16,7 +16,7 @@ from dsgen.memory.activations.points import points
 from dsgen.memory.derived import derived
 from dsgen.memory.layers import per_layer, turning_points
 from dsgen.memory.ledger import Moment
-from dsgen.memory.logits import around_the_blocks, logits
+from dsgen.memory.logits import around_the_blocks, held, logits
 from dsgen.memory.parts import Parts, largest, moment
 from dsgen.memory.plain.moments import dequantized
 from dsgen.memory.plain.step import step_temporaries
@@ -49,7 +49,7 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
         "gathered_parameters": gathered.at_loss + dequantized(setting, setting.shapes.outer),
         "activations": layers.kept + outside,
     }
-    behind = (always | parts for parts in _backward(setting, layers, whole, gathered))
+    behind = (always | parts | {"logits": held(setting)} for parts in _backward(setting, layers, whole, gathered))
     gradients = 0 if setting.offloads_parameters else w * shard
     step: Parts = always | {"gradients": gradients, "temporaries": step_temporaries(setting, shard)}
     if setting.offloads_parameters:

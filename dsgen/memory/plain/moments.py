@@ -13,7 +13,7 @@ from dsgen.memory.backward import EMBEDDING, computed_from
 from dsgen.memory.derived import derived
 from dsgen.memory.layers import per_layer, turning_points
 from dsgen.memory.ledger import Moment
-from dsgen.memory.logits import around_the_blocks, logits
+from dsgen.memory.logits import around_the_blocks, held, logits
 from dsgen.memory.parts import Parts, largest, moment
 from dsgen.memory.plain.step import step_temporaries
 from dsgen.memory.setting import FP32, Setting
@@ -45,7 +45,7 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
         "gathered_parameters": _casts(setting) + dequantized(setting, setting.shapes.outer),
         "activations": layers.kept + outside,
     }
-    behind = (always | parts for parts in _backward(setting, layers, resident))
+    behind = (always | parts | {"logits": held(setting)} for parts in _backward(setting, layers, resident))
     step: Parts = always | {"gradients": gradients, "temporaries": step_temporaries(setting, trainable)}
     return (
         moment("end of forward", turn | {"logits": loss.forward}),
