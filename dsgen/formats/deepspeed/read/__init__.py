@@ -13,6 +13,7 @@ from dsgen.formats.deepspeed.read.optimizer import open_parameters, read_optimiz
 from dsgen.formats.deepspeed.read.precision import SWITCHES, read_precision
 from dsgen.formats.deepspeed.read.scheduler import open_steps, read_scheduler
 from dsgen.formats.deepspeed.read.table import CARRIED, NOT_CARRIED, OFF_BY_DEFAULT
+from dsgen.formats.deepspeed.read.values import positive_size as to_size
 from dsgen.formats.deepspeed.read.values import stage as to_stage
 from dsgen.formats.deepspeed.read.walk import Entry, acting_stages, default, entries
 from dsgen.reading import LeftOut, Reading, Said, wishes_of_said
@@ -52,7 +53,13 @@ def read(document: Document, target: Target) -> Reading:
 def _plan_keys(found: Mapping[str, Entry], version: str) -> Iterator[Said | LeftOut]:
     stage = 0
     entry = found.get(_STAGE)
-    if entry is None:
+    switch = found.get("zero_optimization")
+    if switch is not None and isinstance(switch.value, bool):
+        # An old form (deepspeed/runtime/zero/config.py:read_zero_config_deprecated).
+        stage = int(switch.value)
+        yield Said(("want", "zero_stage"), stage, switch.at, "a bare switch: stage 1")
+        yield from _old_allgather(found, stage)
+    elif entry is None:
         yield Said(("want", "zero_stage"), 0, None, "no stage in the file: ZeRO is off")
     elif not entry.filled:
         try:
@@ -73,6 +80,16 @@ def _plan_keys(found: Mapping[str, Entry], version: str) -> Iterator[Said | Left
         yield Said(
             ("training", "gradient_clipping"), clipping, None, f"not in the file: the default of DeepSpeed {version}"
         )
+
+
+def _old_allgather(found: Mapping[str, Entry], stage: int) -> Iterator[Said | LeftOut]:
+    entry = found.get("allgather_size")
+    if entry is None or not stage:
+        return
+    try:
+        yield Said(("want", "buckets", "allgather"), to_size(entry.value), entry.at)
+    except ValueError as error:
+        yield LeftOut("allgather_size", entry.value, str(error))
 
 
 def _carried(found: Mapping[str, Entry], stage: int | None) -> Iterator[Said | LeftOut]:
@@ -133,7 +150,7 @@ def _beyond(found: Mapping[str, Entry]) -> Iterator[Entry | LeftOut]:
     """What no plan can say: left out where it changes bytes or the training, else to be kept."""
     left: dict[str, list[Entry]] = {}
     for key, entry in found.items():
-        if key in CARRIED or key in _GROUPS or entry.filled:
+        if key in CARRIED or key in _GROUPS or entry.filled or _is_old_form(key, found):
             continue
         start = next((start for start in NOT_CARRIED if key == start or key.startswith(f"{start}.")), None)
         if start is None or _says_nothing(entry, found):
@@ -144,6 +161,12 @@ def _beyond(found: Mapping[str, Entry]) -> Iterator[Entry | LeftOut]:
         # Of a section one line is enough.
         value = within[0].value if len(within) == 1 and within[0].key == start else _nested(within)
         yield LeftOut(_dotted(within[0].at[: start.count(".") + 1]), value, NOT_CARRIED[start])
+
+
+def _is_old_form(key: str, found: Mapping[str, Entry]) -> bool:
+    """Whether a key belongs to the bare switch that zero_optimization once was."""
+    switch = found.get("zero_optimization")
+    return switch is not None and isinstance(switch.value, bool) and key in ("zero_optimization", "allgather_size")
 
 
 def _says_nothing(entry: Entry, found: Mapping[str, Entry]) -> bool:
