@@ -51,7 +51,7 @@ HOSTILE = {
     "yaml that never closes": Hostile("model: {parameters: 7B\nhardware: [", 2, ("spec.yaml:",)),
     "a scalar for a spec": Hostile("llama-2-7b\n", 2, ("spec.yaml:1:1",)),
     "nothing at all": Hostile("", 2, ("spec.yaml",)),
-    "not supported yet": Hostile(spec(rest="residents: [{name: vllm, reserve: 30%}]"), 2, ("not supported yet",)),
+    "not supported yet": Hostile(spec(rest="launch: {slurm: {partition: gpu}}"), 2, ("not supported yet",)),
     "sizes that contradict each other": Hostile(
         spec(model="{parameters: 70B, layers: 32, hidden: 4096, heads: 32, intermediate: 11008, vocab: 32000}"),
         2,

@@ -11,6 +11,7 @@ from dsgen.legality import (
     rows_parallel,
     rows_precision,
     rows_training,
+    rows_weights,
     rows_zeropp,
 )
 from dsgen.legality.values import Row
@@ -26,5 +27,6 @@ TABLE: tuple[Row, ...] = (
     *rows_checkpointing.ROWS,
     *rows_optimizer.ROWS,
     *rows_training.ROWS,
+    *rows_weights.ROWS,
     *rows_fsdp2.ROWS,
 )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from dsgen.hardware import Hardware
-from dsgen.memory import framework
+from dsgen.memory import framework, residents
 from dsgen.memory.band import band
 from dsgen.memory.cached import cached
 from dsgen.memory.classic import states_classic
@@ -38,23 +38,36 @@ def account(
 
 
 def _device(setting: Setting) -> DeviceAccount:
-    tensors = moments(setting)
+    models, programs = residents.models(setting), residents.programs(setting)
+    tensors = [_beside(moment, models) for moment in moments(setting)]
     allocated = max(moment.total for moment in tensors) + framework.workspace()
     # The allocator keeps what the largest moment needed, so its slack is there at every moment.
     slack = framework.slack(allocated)
-    outside = framework.outside_allocator(setting)
+    # What other processes hold, torch neither allocates nor reserves here.
+    outside = framework.outside_allocator(setting) + programs
     needed = allocated + slack
     wanted = max(moment.total + cached(setting, moment) for moment in tensors) + framework.workspace()
     # What it caches beyond the need is bounded by the card.
     reserved = max(needed, min(wanted, setting.hardware.gpu.memory - outside))
-    no_tensor = outside + framework.workspace() + slack
+    no_tensor = outside - programs + framework.workspace() + slack
     account = DeviceAccount(
-        moments=tuple(Moment(moment.name, {**moment.parts, "framework": no_tensor}) for moment in tensors),
+        moments=tuple(
+            Moment(moment.name, {**_beside(moment, programs).parts, "framework": no_tensor}) for moment in tensors
+        ),
         allocated=allocated,
         reserved=reserved,
         whole_gpu=reserved + outside,
         low=0,
         high=0,
     )
-    width = band(account.peak_moment.parts)
+    # What a program reserves is a promise of the spec, not an estimate.
+    stated = {"residents": account.peak_moment.parts.get("residents", 0) - programs}
+    width = band({**account.peak_moment.parts, **stated})  # type: ignore[dict-item]
     return replace(account, low=account.peak - width, high=account.peak + width)
+
+
+def _beside(moment: Moment, size: int) -> Moment:
+    """The moment with ``size`` bytes of residents more."""
+    if not size:
+        return moment
+    return Moment(moment.name, {**moment.parts, "residents": moment.parts.get("residents", 0) + size})

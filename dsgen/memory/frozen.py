@@ -5,7 +5,7 @@ from dsgen.facts.quantizations import quantizations
 from dsgen.memory.derived import derived
 from dsgen.memory.layers import per_layer
 from dsgen.memory.setting import FP32, Setting
-from dsgen.shapes.values import Tensor
+from dsgen.shapes.values import Block, Tensor
 
 
 def trained_width(setting: Setting) -> int:
@@ -24,9 +24,9 @@ def quantized(setting: Setting, tensor: Tensor) -> bool:
 
 
 def stored(setting: Setting, tensor: Tensor) -> float:
-    """Bytes of one tensor at rest."""
+    """Bytes of one tensor at rest; DeepSpeed keeps trained ones in the compute type, and their masters apart."""
     if tensor.trainable:
-        return trained_width(setting) * tensor.numel
+        return _kept_width(setting) * tensor.numel
     if quantized(setting, tensor):
         name = setting.training.method.quantization
         assert name is not None
@@ -55,4 +55,21 @@ def outside_stored(setting: Setting) -> float:
 def _reads(setting: Setting) -> tuple[object, ...]:
     """What decides the bytes of a tensor."""
     training = setting.training
-    return setting.width, training.method.quantization, training.code.library, training.code.weights_in_compute_type
+    code = training.code
+    return setting.width, _kept_width(setting), training.method.quantization, code.library
+
+
+def _kept_width(setting: Setting) -> int:
+    return setting.width if setting.target.format == "deepspeed" else trained_width(setting)
+
+
+def dequantized(setting: Setting, block: Block) -> int:
+    """One quantised matrix is rebuilt while it is used: the largest of ``block``, c each (bitsandbytes
+    functional.py:dequantize_4bit). litgpt, which quantises the output head too, holds 4 + c, as if it were rebuilt in
+    fp32 and cast. That is measured, not derived: of eleven public runs in two sources nine ask for 4.2 to 8.3 bytes of
+    each element of the head, in either source about 6; the other two, with the smallest heads, for more.
+    """
+    if setting.training.method.quantization is None:
+        return 0
+    width = setting.width + (FP32 if setting.training.code.library == "litgpt" and setting.mixed else 0)
+    return width * max((tensor.numel for tensor in block.tensors if quantized(setting, tensor)), default=0)

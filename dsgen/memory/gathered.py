@@ -7,6 +7,7 @@ partition_parameters.py.
 from itertools import accumulate
 
 from dsgen.memory.derived import derived
+from dsgen.memory.frozen import dequantized
 from dsgen.memory.setting import Setting
 from dsgen.shapes.values import Shapes, Tensor
 
@@ -63,7 +64,8 @@ def prefetched(setting: Setting, available: int, largest: int) -> int:
 
 
 class Gathered:
-    """Bytes of gathered parameters at each point of the backward pass; all zero below stage 3."""
+    """Bytes of gathered parameters at each point of the backward pass. Below stage 3 there are none but the one matrix
+    that is rebuilt of few bits while it is used."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
@@ -90,7 +92,7 @@ class Gathered:
     def at_block(self, index: int) -> int:
         """While block ``index`` runs backwards: itself, those before it that were kept over the turn, prefetch."""
         if not self._on:
-            return 0
+            return dequantized(self._setting, self._blocks[index])
         kept = index - self.first
         return self._bytes(self._kept[kept] if kept >= 0 else self._blocks[index].parameters)
 

@@ -8,11 +8,14 @@ alignment, which is at most 2 N elements at stages 1 and 2, N per tensor at stag
 
 from math import ceil
 
+from dsgen.memory import frozen
 from dsgen.memory.setting import Setting
 
 
 def parameters(setting: Setting) -> int:
-    """Weights that live all the time: c (T + F), at stage 3 c (T + F) / N, offloaded 0.
+    """Weights that live all the time: c (T + F), at stage 3 c (T + F) / N, offloaded 0; those that are held in few bits
+    as quantizations.csv says (a row of the legality table keeps these below stage 3, where DeepSpeed moves nothing but
+    what is trained).
 
     Stages 1 and 2 move all weights into one flat buffer whose slices the model keeps using
     (zero/stage_1_and_2.py:_update_model_bit16_weights), so there is no second copy. Stage 3
@@ -20,6 +23,8 @@ def parameters(setting: Setting) -> int:
     """
     if setting.offloads_parameters:
         return 0
+    if setting.training.method.quantization is not None:
+        return round(sum(frozen.blocks_stored(setting)) + frozen.outside_stored(setting))
     if setting.stage < 3:
         return setting.width * setting.parameters
     return setting.width * ceil(setting.parameters / setting.shards) + secondary(setting)

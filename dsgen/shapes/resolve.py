@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from dsgen.errors import InputError, Place, RefusedError
 from dsgen.facts.models import Model, find_model, nearest_models
+from dsgen.shapes.freeze import with_freeze
 from dsgen.shapes.from_row import from_row
 from dsgen.shapes.from_sizes import from_sizes
 from dsgen.shapes.lora import with_method
@@ -14,8 +15,9 @@ DEFAULT_SEQUENCE_LENGTH = 4096
 
 
 def shapes_of(spec: Spec) -> Shapes:
-    """The tensors of the spec's model, as its method trains them."""
-    return with_method(_base(spec), spec.training.method, spec.place("training", "method", "targets"))
+    """The tensors of the spec's model, as its method trains them, less what is frozen."""
+    trained = with_method(_base(spec), spec.training.method, spec.place("training", "method", "targets"))
+    return with_freeze(trained, spec.training.freeze, lambda at: spec.place("training", "freeze", at))
 
 
 def _base(spec: Spec) -> Shapes:

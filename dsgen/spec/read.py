@@ -9,10 +9,12 @@ from typing import Any
 from dsgen.spec.check import faults_of
 from dsgen.spec.document import parse, set_text
 from dsgen.spec.faults import Fault, input_error
+from dsgen.spec.residents import residents_of, unknown_residents
 from dsgen.spec.schema import spec_schema
 from dsgen.spec.schema_walk import Typed, typed
 from dsgen.spec.source import Source, decode, read_source, working_folder
 from dsgen.spec.values import (
+    Code,
     GpuNumbers,
     HardwareSpec,
     Interconnect,
@@ -22,6 +24,7 @@ from dsgen.spec.values import (
     ModelSpec,
     NvmeSpec,
     Optimizer,
+    Resident,
     Scheduler,
     Spec,
     TargetSpec,
@@ -64,7 +67,7 @@ def _spec(source: Source, changed: Mapping[tuple[str, ...], str] = MappingProxyT
         model=_model(value["model"], source.folder),
         hardware=_hardware(value["hardware"]),
         memory_budget=value.get("memory_budget"),
-        training=_training(value.get("training", {})),
+        training=_training(value.get("training", {}), residents_of(value.get("residents", ()))),
         want=value.get("want", {}),
         target=TargetSpec(**value.get("target", {})),
         places=document.places,
@@ -107,9 +110,8 @@ def _hardware(value: Mapping[str, Any]) -> HardwareSpec:
     return HardwareSpec(**given)
 
 
-def _training(value: Mapping[str, Any]) -> Training:
-    given = dict(value)
-    given.pop("freeze", None)  # only the empty list gets this far
+def _training(value: Mapping[str, Any], residents: tuple[Resident, ...]) -> Training:
+    given = dict(value) | {"residents": residents, "freeze": tuple(value.get("freeze", ()))}
     if given.get("sequence_length") == "max":
         del given["sequence_length"]
         given["longest"] = True
@@ -124,14 +126,19 @@ def _training(value: Mapping[str, Any]) -> Training:
         method = dict(given["method"])
         if isinstance(method.get("targets"), list):
             method["targets"] = tuple(method["targets"])
+        if method.get("type") == "qlora":
+            method |= {"type": "lora", "quantization": method.get("quantization", "nf4")}
         given["method"] = Method(**method)
+    if given.get("compile"):
+        # What it makes of a norm keeps what a fused kernel keeps; so it is counted of measured runs, too.
+        given["code"] = Code(fused=frozenset({"norm"}))
     return Training(**given)
 
 
 def _meetings(document: Typed) -> list[Fault]:
     """What no single key shows: values that must agree with each other."""
     training = document.value.get("training", {})
-    faults: list[Fault] = []
+    faults: list[Fault] = list(unknown_residents(document))
     path: KeyPath
     model = document.value["model"]
     if isinstance(model, dict) and model.keys() == {"factory"}:

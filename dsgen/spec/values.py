@@ -12,7 +12,7 @@ KeyPath = tuple[str | int, ...]
 Attention = Literal["eager", "sdpa", "flash"]
 Loss = Literal["full", "fused", "chunked", "fused_linear", "classification"]
 """fused: one kernel over whole logits; classification: of whole sequences, with few classes. A spec may not ask for
-these two yet, measured runs do."""
+these two, measured runs do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,13 +135,30 @@ class Method:
     targets: str | tuple[str, ...] = "all-linear"
     """Names of the linear layers that get adapters, or "all-linear": all but the output head."""
     quantization: str | None = None
-    """How frozen linear layers are stored, a name of dsgen/facts/quantizations.csv. A spec may not say it yet."""
+    """How frozen linear layers are stored, a name of dsgen/facts/quantizations.csv: QLoRA; None: in the compute
+    type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resident:
+    """Something else that lives on every card while it is trained: a model that is only read, or a program."""
+
+    what: str
+    """Its role or its name, for notes."""
+    model: str | None = None
+    """same, or a preset; None for a program."""
+    parameters: int | None = None
+    """Of the preset; None: as many as the trained model has without adapters."""
+    reserve: int = 0
+    """Bytes of each card that a program takes."""
+    share: float = 0.0
+    """The same as a share of what the card has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code:
-    """What the code that trains does, where memory depends on it. The defaults are what dsgen generates; measured runs
-    say otherwise, a spec may not yet."""
+    """What the code that trains does, where memory depends on it. The defaults are what dsgen generates, with what
+    ``compile`` makes of it; measured runs say otherwise, a spec may not yet."""
 
     library: Literal["transformers", "litgpt", "torchtitan", "torchtune", "megatron", "foundry"] = "transformers"
     """Whose model and loss it is."""
@@ -199,10 +216,14 @@ class Training:
     gradient_clipping: float = 1.0
     """Largest gradient norm; 0 turns clipping off."""
     method: Method = Method()
+    freeze: tuple[str, ...] = ()
+    """Patterns of parameter names that are not trained (dsgen/shapes/freeze.py)."""
     attention: Attention = "sdpa"
     loss: Loss = "full"
     compile: bool = False
     code: Code = Code()
+    residents: tuple[Resident, ...] = ()
+    """What else lives on the cards; a key of its own in spec.yaml."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

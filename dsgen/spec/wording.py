@@ -177,6 +177,7 @@ WORDED: dict[str, Callable[[Broken, Typed], Iterator[Fault]]] = {
     "exclusiveMaximum": _bound,
     "exclusiveMinimum": _bound,
     "maxItems": _length,
+    "maxLength": _length,
     "maximum": _bound,
     "minItems": _length,
     "minLength": _length,

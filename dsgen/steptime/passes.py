@@ -40,10 +40,12 @@ def passes_of(setting: Setting) -> Passes:
         seconds, kernels = recomputed(setting, cost)
         there, back = per_layer(setting, cost, moe=block.is_moe)
         forward += count * whole.forward
-        backward += count * whole.backward
-        again += count * seconds
-        talk += count * (there + back + there * _talked_again(setting))
-        launches += count * (whole.forward_launches + whole.backward_launches + kernels)
+        # Frozen blocks at the start: the backward pass ends behind them.
+        reached = share * (layers - setting.idle.get(id(block), 0))
+        backward += reached * whole.backward
+        again += reached * seconds
+        talk += count * there + reached * (back + there * _talked_again(setting))
+        launches += count * whole.forward_launches + reached * (whole.backward_launches + kernels)
     head = head_cost(setting)
     out, into = copies(setting)
     talk += between_stages(setting)

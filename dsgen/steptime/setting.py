@@ -1,10 +1,13 @@
 """What every formula of the step time needs of one plan, worked out once."""
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
 from dsgen.hardware import Hardware
 from dsgen.plan import Plan
+from dsgen.shapes.freeze import leading_frozen
 from dsgen.shapes.values import Architecture, Block, Shapes
 from dsgen.spec.values import Training
 from dsgen.steptime.links import Links, links_of
@@ -44,6 +47,8 @@ class Setting:
     """Ranks over which ZeRO shards, 1 at stage 0."""
     kinds: tuple[tuple[Block, int], ...]
     """Each different block once, and how many layers are such."""
+    idle: Mapping[int, int]
+    """By a block's id: how many such layers no gradient reaches (dsgen/shapes/freeze.py: leading_frozen)."""
 
     @property
     def arch(self) -> Architecture:
@@ -102,4 +107,5 @@ def setting_of(
         trainable=shapes.trainable / ranks,
         shards=plan.shards if plan.zero_stage else 1,
         kinds=tuple((block, shapes.order.count(position)) for position, block in enumerate(shapes.kinds)),
+        idle=Counter(map(id, shapes.blocks[: leading_frozen(shapes)])),
     )

@@ -9,7 +9,7 @@ from dsgen.hardware import Hardware
 from dsgen.legality.values import Case
 from dsgen.plan import Buckets, Checkpointing, Plan, Swap, ZeroPP
 from dsgen.shapes.resolve import shapes_of
-from dsgen.spec.values import Attention, HardwareSpec, Method, ModelSpec, Optimizer, Scheduler, Spec, Training
+from dsgen.spec.values import Attention, HardwareSpec, Loss, Method, ModelSpec, Optimizer, Scheduler, Spec, Training
 from dsgen.target import Target
 
 SHAPES = shapes_of(Spec(file="spec.yaml", model=ModelSpec(name="llama-2-7b"), hardware=HardwareSpec(gpu="t4")))
@@ -53,6 +53,9 @@ def case(
     factory: str | None = None,
     attention: Attention = "sdpa",
     scheduler: Scheduler | None = None,
+    quantization: str | None = None,
+    loss: Loss = "full",
+    freeze: tuple[str, ...] = (),
     format: str = "deepspeed",
     loaded_by: str = "deepspeed",
     versions: Mapping[str, str] | None = None,
@@ -65,7 +68,9 @@ def case(
         training=Training(
             optimizer=Optimizer(type=optimizer),
             global_batch=global_batch,
-            method=Method(type=method),
+            method=Method(type=method if quantization is None else "lora", quantization=quantization),
+            loss=loss,
+            freeze=freeze,
             attention=attention,
             scheduler=scheduler,
         ),
@@ -209,6 +214,20 @@ CASES: dict[str, tuple[Case, Case]] = {
     "checkpointing-more-layers-apart-than-there-are": (
         case(checkpointing=Checkpointing("every", 33)),
         case(checkpointing=Checkpointing("every", 32)),
+    ),
+    "quantized-weights-at-stage-3": (case(quantization="nf4", zero_stage=3), case(quantization="nf4", zero_stage=2)),
+    "quantized-weights-in-fsdp2": (fsdp2(quantization="nf4"), fsdp2(method="lora")),
+    "quantized-weights-in-fp32": (
+        case(quantization="nf4", precision="fp32"),
+        case(quantization="nf4", precision="fp16"),
+    ),
+    "chunked-loss-of-a-class-of-transformers": (
+        case(loss="chunked", loaded_by="transformers"),
+        case(loss="fused_linear", loaded_by="transformers"),
+    ),
+    "frozen-parts-of-a-factorys-model": (
+        case(freeze=("embed_tokens",), factory="my.models:build"),
+        case(freeze=("embed_tokens",)),
     ),
     "lamb-with-optimizer-offload": (
         case(optimizer="lamb", offload_optimizer="cpu"),

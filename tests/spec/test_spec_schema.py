@@ -140,7 +140,6 @@ def defaults(definition: str) -> dict[str, Any]:
 )
 def test_defaults_are_those_of_the_values(definition: str, value: Any) -> None:
     stated = defaults(definition)
-    stated.pop("freeze", None)
     assert stated
     for name, default in stated.items():
         actual = getattr(value, name)
@@ -155,11 +154,11 @@ def test_defaults_are_those_of_the_values(definition: str, value: Any) -> None:
         (["gpu_numbers"], GpuNumbers, set()),
         (["adam", "sgd"], Optimizer, {"step"}),
         (["falling_scheduler", "constant_scheduler"], Scheduler, set()),
-        (["full_method", "lora_method"], Method, {"quantization"}),
+        (["full_method", "lora_method", "qlora_method"], Method, set()),
         (["target"], TargetSpec, set()),
-        # Only measured runs say these (dsgen/score): how it steps, what is quantised, what the code does.
-        # sequence_length: max is a field of its own.
-        (["training"], Training, {"freeze", "code", "longest"}),
+        # Only measured runs say these (dsgen/score): how it steps, what the code does.
+        # sequence_length: max is a field of its own; residents stand at the top.
+        (["training"], Training, {"code", "longest", "residents"}),
         # precision is a wish that training states.
         (["want"], Wishes, {"precision"}),
     ],
@@ -203,7 +202,8 @@ def test_every_word_is_obeyed_or_refused_as_not_supported_yet(path: list[str], w
     spec: dict[str, Any] = {"model": {} if path[0] == "model" else "llama-2-7b", "hardware": {"gpu": "h100"}}
     parent = spec
     for step in path[:-1]:
-        parent = parent.setdefault(step, {"type": "lora"} if step == "method" else {})
+        kind = "qlora" if path[-1] == "quantization" else "lora"
+        parent = parent.setdefault(step, {"type": kind} if step == "method" else {})
     parent[path[-1]] = word
     assert all("not supported yet" in message for message in messages(spec))
 

@@ -7,6 +7,7 @@ from dsgen.formats.deepspeed.parallel import ATTENTION, sequences_elsewhere
 from dsgen.formats.deepspeed.scheduler import unsaid
 from dsgen.formats.deepspeed.trainer import trainer_not_carried
 from dsgen.formats.torch_names import torchrun
+from dsgen.formats.unscripted import unscripted
 from dsgen.formats.values import NotCarried
 from dsgen.plan import Checkpointing
 
@@ -39,6 +40,7 @@ def not_carried(order: Order) -> Iterator[NotCarried]:
     )
     if training.method.type == "lora":
         yield _lora(order)
+    yield from unscripted(training, "engine.compile() after deepspeed.initialize", by_trainer=order.by_trainer)
     yield NotCarried(
         "world_size",
         plan.world_size,

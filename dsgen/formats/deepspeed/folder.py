@@ -11,6 +11,7 @@ from dsgen.formats.hf_config import NO_SPECIAL_TOKENS, hf_config, model_type
 from dsgen.formats.published import loadable, pretrained, reads_weights
 from dsgen.formats.templating import render
 from dsgen.formats.torch_names import DTYPES, machines
+from dsgen.formats.unscripted import refuse_script
 from dsgen.shapes.tiny import tiny
 
 LAUNCHERS = ("torchrun.sh", "deepspeed.sh")
@@ -18,6 +19,7 @@ LAUNCHERS = ("torchrun.sh", "deepspeed.sh")
 
 def scripts(order: Order, templates: Path | None) -> tuple[dict[str, str], frozenset[str]]:
     """Files by relative path, and which of them may be executed."""
+    refuse_script(order.case.training)
     files = _trainer(order, templates) if order.by_trainer else _own_loop(order, templates)
     files["tiny.py"] = render("deepspeed/tiny.py.j2", {"plan": order.case.plan}, templates)
     where = machines(order.case.plan)

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from dsgen.formats.fsdp2.order import CodeOrder
 from dsgen.formats.torch_names import torchrun
+from dsgen.formats.unscripted import unscripted
 from dsgen.formats.values import NotCarried
 
 
 def not_carried(order: CodeOrder) -> Iterator[NotCarried]:
-    """In the order in which a person would meet them; train.py does all of it."""
+    """In the order in which a person would meet them; train.py does all of it but what unscripted.py names."""
     plan, training = order.plan, order.case.training
     yield NotCarried(
         "optimizer",
@@ -43,4 +44,5 @@ def not_carried(order: CodeOrder) -> Iterator[NotCarried]:
             f"torch.nn.utils.clip_grad_norm_(model.parameters(), {training.gradient_clipping!r})",
             "clipping belongs to the step",
         )
+    yield from unscripted(training, "block.compile() for each block, before shard(model, mesh, blocks)")
     yield NotCarried("world_size", plan.world_size, torchrun(plan), "how many processes run is the launcher's to say")

@@ -11,6 +11,7 @@ from dsgen.formats.hf_config import NO_SPECIAL_TOKENS, hf_config, model_type
 from dsgen.formats.published import NAME, loadable, pretrained, reads_weights
 from dsgen.formats.templating import render
 from dsgen.formats.torch_names import machines
+from dsgen.formats.unscripted import refuse_script
 from dsgen.shapes.tiny import tiny
 from dsgen.units import format_bytes
 
@@ -22,6 +23,7 @@ _FP32 = 4
 
 def scripts(order: CodeOrder, templates: Path | None) -> tuple[dict[str, str], frozenset[str]]:
     """Files by relative path, and which of them may be executed."""
+    refuse_script(order.case.training)
     values = _values(order)
     files = {name: render(f"fsdp2/{name}.j2", values, templates) for name in OWN}
     files["model.py"] = _MODELS[order.source](order, templates)

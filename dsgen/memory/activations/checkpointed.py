@@ -11,6 +11,7 @@ from dsgen.memory.activations.kernels import kernels_of
 from dsgen.memory.activations.saved import Layer, Saved, trained_layers
 from dsgen.memory.derived import derived
 from dsgen.memory.setting import FP32, Setting
+from dsgen.shapes.freeze import leading_frozen
 from dsgen.shapes.values import Block
 
 
@@ -52,15 +53,24 @@ def activations(setting: Setting) -> Activations:
     - selective: kept = input, outputs of matrix products and of the attention kernel; extra as with full,
       less what of it is kept.
     - every n: layers 0, n, 2n, ... as full, the others as none.
+
+    Frozen blocks at the start keep nothing: the backward pass ends behind them.
     """
+    made = _all_layers(setting)
+    idle = derived(setting.shapes, "leading frozen", lambda: leading_frozen(setting.shapes))
+    return Activations((LayerActivations(0, 0),) * idle + made[idle:] if idle else made)
+
+
+def _all_layers(setting: Setting) -> tuple[LayerActivations, ...]:
+    """As if a gradient reached each of them."""
     checkpointing, order = setting.plan.checkpointing, setting.shapes.order
     kinds = [_one(setting, saved) for saved in _saved(setting)]
     if checkpointing.kind == "every":
         every = checkpointing.every
-        return Activations(tuple(kinds[kind][index % every == 0] for index, kind in enumerate(order)))
+        return tuple(kinds[kind][index % every == 0] for index, kind in enumerate(order))
     position = ("none", "full", "selective").index(checkpointing.kind)
     chosen = [kind[position] for kind in kinds]
-    return Activations(tuple([chosen[kind] for kind in order]))
+    return tuple([chosen[kind] for kind in order])
 
 
 def _saved(setting: Setting) -> list[Saved]:

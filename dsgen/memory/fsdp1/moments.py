@@ -18,7 +18,6 @@ from dsgen.memory.layers import per_layer, turning_points
 from dsgen.memory.ledger import Moment
 from dsgen.memory.logits import around_the_blocks, held, logits
 from dsgen.memory.parts import Parts, largest, moment
-from dsgen.memory.plain.moments import dequantized
 from dsgen.memory.plain.step import step_temporaries
 from dsgen.memory.setting import Setting
 from dsgen.shapes.values import Block
@@ -46,7 +45,7 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
     gathered = Gathered(setting)
     turn: Parts = always | {
         "gradients": whole,
-        "gathered_parameters": gathered.at_loss + dequantized(setting, setting.shapes.outer),
+        "gathered_parameters": gathered.at_loss + frozen.dequantized(setting, setting.shapes.outer),
         "activations": layers.kept + outside,
     }
     behind = (always | parts | {"logits": held(setting)} for parts in _backward(setting, layers, whole, gathered))
@@ -147,7 +146,7 @@ def _backward(setting: Setting, activations: Activations, whole: int, gathered: 
             flat = units.blocks[index] if units.blocks[index] > blocks[index].trainable else point.gradients
             yield {
                 "gradients": reduced + c * flat,
-                "gathered_parameters": gathered.at_block(index) + dequantized(setting, blocks[index]),
+                "gathered_parameters": gathered.at_block(index) + frozen.dequantized(setting, blocks[index]),
                 "activations": kept + (layers[index].extra if held else point.activations),
             }
         yield {

@@ -42,7 +42,7 @@ def moments(setting: Setting) -> tuple[Moment, ...]:
     resident = gradients if setting.plan.accumulation > 1 else 0
     turn: Parts = always | {
         "gradients": resident,
-        "gathered_parameters": _casts(setting) + dequantized(setting, setting.shapes.outer),
+        "gathered_parameters": _casts(setting) + frozen.dequantized(setting, setting.shapes.outer),
         "activations": layers.kept + outside,
     }
     behind = (always | parts | {"logits": held(setting)} for parts in _backward(setting, layers, resident))
@@ -84,17 +84,5 @@ def _backward(setting: Setting, activations: Activations, resident: int) -> Iter
             yield {
                 "gradients": max(resident, w * (behind + point.gradients)),
                 "activations": activations.upto[index] + point.activations,
-                "gathered_parameters": dequantized(setting, block),
+                "gathered_parameters": frozen.dequantized(setting, block),
             }
-
-
-def dequantized(setting: Setting, block: Block) -> int:
-    """One quantised matrix is rebuilt while it is used: the largest of ``block``, c each (bitsandbytes
-    functional.py:dequantize_4bit). litgpt, which quantises the output head too, holds 4 + c, as if it were rebuilt in
-    fp32 and cast. That is measured, not derived: of eleven public runs in two sources nine ask for 4.2 to 8.3 bytes of
-    each element of the head, in either source about 6; the other two, with the smallest heads, for more.
-    """
-    if setting.training.method.quantization is None:
-        return 0
-    width = setting.width + (FP32 if setting.training.code.library == "litgpt" and setting.mixed else 0)
-    return width * max((tensor.numel for tensor in block.tensors if frozen.quantized(setting, tensor)), default=0)
