@@ -1,4 +1,4 @@
-"""Own process, one rank on the CPU: what deepspeed.initialize and one step say to a JSON list of configs."""
+"""Own process, one rank on the CPU: what deepspeed.initialize and three steps say to a JSON list of configs."""
 
 import contextlib
 import io
@@ -9,15 +9,16 @@ from typing import Any
 
 
 def verdict(config: dict[str, Any]) -> str | None:
-    """None where a step was made, else what was raised."""
+    """None where three steps were made, else what was raised."""
     import deepspeed
     import torch
 
     try:
         model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8))
         engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
-        for _ in range(2):
-            engine.backward(engine(torch.ones(1, 8)).sum())
+        batch = torch.ones(1, 8, dtype=next(engine.module.parameters()).dtype)
+        for _ in range(3):
+            engine.backward(engine(batch).sum())
             engine.step()
     except BaseException as error:  # asserts, TypeErrors, ZeroDivisionErrors: whatever a user would see
         return f"{type(error).__name__}: {error}"

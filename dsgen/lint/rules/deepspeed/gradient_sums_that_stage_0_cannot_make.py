@@ -18,7 +18,7 @@ _WITHOUT_BF16_OPTIMIZER = "0.18.5"
 @rule(
     "DS409",
     kinds=("deepspeed",),
-    about=("fp16", "bf16"),
+    about=("fp16", "bf16", "grad_accum_dtype"),
     source="deepspeed/runtime/engine.py:_do_optimizer_sanity_check",
 )
 def gradient_sums_that_stage_0_cannot_make(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
@@ -29,6 +29,10 @@ def gradient_sums_that_stage_0_cannot_make(file: ConfigFile, target: LintTarget)
 
     ```json bad --deepspeed 0.19.8
     {"train_batch_size": 8, "bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}}
+    ```
+
+    ```json bad
+    {"train_batch_size": 8, "data_types": {"grad_accum_dtype": "fp16"}}
     ```
 
     ```json bad --deepspeed 0.16.9
@@ -43,7 +47,8 @@ def gradient_sums_that_stage_0_cannot_make(file: ConfigFile, target: LintTarget)
     {"train_batch_size": 8, "bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}}
     ```
     """
-    model = next((mode for mode in ("fp16", "bf16") if is_on(file, mode, target)), None)
+    modes = {mode: is_on(file, mode, target) for mode in ("fp16", "bf16")}
+    model = next((mode for mode, on in modes.items() if on), None if None in modes.values() else "fp32")
     if stage(file, target) != 0 or file.has("pipeline") or file.has("amp") or model is None:
         return
     sums = _NAMES.get(str(file.get("data_types", "grad_accum_dtype", default=model)), "")
