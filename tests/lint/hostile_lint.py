@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hostile import Hostile, documents
+from hostile_documents import Hostile, documents
 
 from dsgen.errors import ProblemsError
 from dsgen.lint.baseline import read_baseline

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from console import ROOT, environment
-from hostile import ENTRIES, seeds
+from hostile_documents import ENTRIES, seeds
 from hostile_lint import SLOW
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
