@@ -127,3 +127,24 @@ def accelerate_file(text: str) -> Launch | None:
     values = {"p": processes["value"], **({"m": machines["value"]} if machines else {})}
     sizes = _accelerate_sizes(_number(values, "p", None), _number(values, "m", 1))
     return Launch(*sizes, Lines(text).range(processes.start(), processes.end()))
+
+
+def arguments_in(text: str, word: str) -> Iterator[tuple[dict[str, str], Range]]:
+    """The options that each command which names ``word`` hands to its script; a bare flag is "true"."""
+    lines = Lines(text)
+    for match in _LOGICAL_LINE.finditer(text):
+        words = _words(match[0]) if word in match[0] else []
+        script = next((place for place, each in enumerate(words) if each.endswith(".py")), None)
+        if script is not None:
+            start = match.start() + len(match[0]) - len(match[0].lstrip())
+            yield _all_options(words[script + 1 :]), lines.range(start, match.start() + len(match[0].rstrip()))
+
+
+def _all_options(words: list[str]) -> dict[str, str]:
+    found = {}
+    for place, word in enumerate(words):
+        if word.startswith("--"):
+            key, equals, value = word[2:].partition("=")
+            following = words[place + 1] if place + 1 < len(words) else "--"
+            found[key.replace("-", "_")] = value if equals else "true" if following.startswith("--") else following
+    return found

@@ -71,6 +71,19 @@ class Neighbours:
         read = [(shown(path), read_python_text(script.text, path.parent)) for path, script in scripts.items()]
         return tuple((name, file) for name, file in read if file.is_read)
 
+    @cached_property
+    def arguments(self) -> "tuple[tuple[dict[str, str], Elsewhere], ...]":
+        """The options on the launch lines that name the config, each with its place."""
+        from dsgen.lint.finding import Elsewhere
+        from dsgen.lint.launches import arguments_in
+
+        scripts = {script.path: script for script, _ in self._told if script.path.suffix == ".sh"}
+        return tuple(
+            (options, Elsewhere(shown(path), place))
+            for path, script in scripts.items()
+            for options, place in arguments_in(script.text, self.file.name)
+        )
+
     def started_by_accelerate(self) -> "tuple[tuple[str, PythonFile], ...]":
         """The Python files that are started with this file of Accelerate: those of the launch lines that name it;
         without such a line those beside it that make an ``Accelerator``, if it is the only such file there."""

@@ -139,3 +139,17 @@ def test_isolated_looks_at_nothing_beside(capsys: pytest.CaptureFixture[str]) ->
     assert [finding["code"] for finding in lint(files, capsys)] == ["XF302"]
     main(["lint", "ds.json", "--isolated", "--format", "json"])
     assert json.loads(capsys.readouterr().out)["findings"] == []
+
+
+def test_a_launch_line_and_the_config_disagree(capsys: pytest.CaptureFixture[str]) -> None:
+    config = f'{{{SIZES}, "zero_optimization": {{"stage": 2}}, {ADAM},\n "gradient_accumulation_steps": 8}}'
+    line = "torchrun --nproc_per_node 2 train.py --deepspeed ds.json \\\n  --learning_rate=1e-4 --max_steps $N "
+    files = {"ds.json": config, "run.sh": f"set -e\n{line} --gradient_accumulation_steps 4\n"}
+    (finding,) = lint(files, capsys)
+    assert (finding["code"], finding["line"]) == ("XF308", 2)
+    assert (
+        "gradient_accumulation_steps is 8 here, and the launch line says --gradient_accumulation_steps 4"
+        in (finding["message"])
+    )
+    assert [(place["file"], place["line"]) for place in finding["related"]] == [("run.sh", 2)]
+    assert lint({"run.sh": f"{line} --gradient_accumulation_steps $STEPS\n"}, capsys) == []

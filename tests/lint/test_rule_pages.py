@@ -21,7 +21,7 @@ RULES = rules_for("deepspeed")
 
 
 # Code that lies beside the examples of a page.
-_CODE = re.compile(r"^ *```python beside (?P<name>\S+)\n(?P<text>.*?)^ *```", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"^ *```(?:python|sh) beside (?P<name>\S+)\n(?P<text>.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
