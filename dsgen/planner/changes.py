@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations
+from typing import cast
 
 from dsgen.errors import ProblemsError
 from dsgen.hardware import Hardware
 from dsgen.planner.refusal import plan_name
 from dsgen.planner.values import Decision
 from dsgen.spec.values import Method, Spec
+from dsgen.target import Format
 from dsgen.units import format_bytes
 
 Change = tuple[str, Spec]
@@ -20,6 +22,8 @@ MOST_NODES = 64
 MOST_GPUS_PER_NODE = 8
 MOST_HOST_MEMORY = 4 * 2**40
 LEAST_SEQUENCE = 128
+
+_AND = " with "
 
 # Where fewer single changes than this help, pairs are tried too.
 ENOUGH = 2
@@ -39,17 +43,24 @@ def helpful_changes(
     found = _smallest(single, spec, decide)
     if len(found) < ENOUGH:
         pairs = [_both(first, second) for first, second in combinations([shorter, _low_rank, *machines], 2)]
-        found += _smallest(pairs, spec, decide)
-    return found
+        # A pair of which one half is enough by itself says nothing new.
+        found |= {
+            sentence: decision
+            for sentence, decision in _smallest(pairs, spec, decide).items()
+            if found.keys().isdisjoint(sentence.split(_AND))
+        }
+    format = cast(Format, spec.target.format)
+    return [f"{sentence} ({plan_name(decision.chosen.plan, format)})" for sentence, decision in found.items()]
 
 
-def _smallest(kinds: list[Kind], spec: Spec, decide: Callable[[Spec], Decision]) -> list[str]:
-    found = []
+def _smallest(kinds: list[Kind], spec: Spec, decide: Callable[[Spec], Decision]) -> dict[str, Decision]:
+    """Sentence to decision, of each kind the first step that fits."""
+    found = {}
     for kind in kinds:
         for sentence, changed in kind(spec):
             decision = _fitting(changed, decide)
             if decision is not None:
-                found.append(f"{sentence} ({plan_name(decision.chosen.plan)})")
+                found[sentence] = decision
                 break
     return found
 
@@ -66,7 +77,7 @@ def _both(first: Kind, second: Kind) -> Kind:
     def changes(spec: Spec) -> Iterator[Change]:
         for one, changed in first(spec):
             for other, twice in second(changed):
-                yield f"{one} with {other}", twice
+                yield f"{one}{_AND}{other}", twice
 
     return changes
 

@@ -94,7 +94,9 @@ class Search:
 
     def safer(self, option: Option, than: Candidate) -> Candidate | None:
         """The option with the largest micro-batch that leaves room to spare; None where that is none, or the same."""
-        maker, exactly = self.maker, than.plan.sums_apart
+        maker, cut = self.maker, Split(than.plan.micro_batch, than.plan.accumulation)
+        # With one micro-batch nothing adds up, so its plan does not show how several would.
+        exactly = maker.make(option.rung, cut) == than.plan
 
         def roomy(split: Split) -> bool:
             fits = maker.fit(maker.make(option.rung, split, exactly=exactly))

@@ -111,3 +111,13 @@ def test_fsdp2_always_adds_up_in_fp32() -> None:
         decision = decide_spec(replace(job, target=TargetSpec(format="fsdp2", loaded_by="deepspeed"))).decision
         assert decision.chosen.plan.gradient_precision == "fp32"
         assert "add up in fp32" in said(decision)
+
+
+def test_a_smaller_micro_batch_taken_for_room_adds_up_exactly_too() -> None:
+    """One micro-batch has nothing to add up; cut in two for room to spare, it has."""
+    for budget in range(60, 140, 4):
+        for format in ("deepspeed", "fsdp2"):
+            job = spec(budget=budget * GIB, gpu="h200", global_batch=48)
+            plan = decide_spec(replace(job, target=TargetSpec(format=format))).decision.chosen.plan
+            if plan.accumulation > 1 and (format == "fsdp2" or plan.zero_stage >= 2):
+                assert plan.gradient_precision == "fp32"
