@@ -5,6 +5,7 @@ Exit 0: done, clean. 1: refused or findings. 2: dsgen could not do the job.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -34,6 +35,24 @@ COMMANDS = {
 }
 
 
+class _Help(argparse.HelpFormatter):
+    """argparse makes one for each flag that is added, and would load shutil (with bz2 and lzma) for the width."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    """The terminal's width, found as shutil.get_terminal_size finds it."""
+    stated = os.environ.get("COLUMNS", "")
+    if stated.isdecimal() and int(stated) > 0:
+        return int(stated)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80 if sys.__stdout__ else 80
+    except (ValueError, OSError):
+        return 80
+
+
 def _parser(command: str | None) -> argparse.ArgumentParser:
     # No abbreviated flags: a script that says --form must not break when --formula comes along.
     parser = argparse.ArgumentParser(
@@ -41,12 +60,15 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
         description="Decides how to train a model on given GPUs, writes that for DeepSpeed or FSDP2, runs it for a few "
         "steps, and finds mistakes in what exists already.",
         allow_abbrev=False,
+        formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=f"dsgen {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         description = summary[0].upper() + summary[1:] + "."
-        subparser = commands.add_parser(name, help=summary, description=description, allow_abbrev=False)
+        subparser = commands.add_parser(
+            name, help=summary, description=description, allow_abbrev=False, formatter_class=_Help
+        )
         if name == command:
             import_module(f"dsgen.cli.{name}").add_arguments(subparser)
     return parser

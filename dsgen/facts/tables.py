@@ -1,6 +1,5 @@
 """Reads a table of facts (CSV beside this file) and finds a row by name, alias or nearest name."""
 
-import csv
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +11,8 @@ _FOLDER = Path(__file__).resolve().parent
 
 def rows(table: str) -> list[dict[str, str]]:
     """All rows of ``dsgen/facts/<table>.csv``, cells as text, an empty cell is ''."""
+    import csv  # late: who only finds names needs none
+
     with open(_FOLDER / f"{table}.csv", encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
