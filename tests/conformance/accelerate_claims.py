@@ -39,11 +39,39 @@ def zero3_init(stage: int) -> bool:
     return bool(DeepSpeedPlugin(zero_stage=stage, zero3_init_flag=True).zero3_init_flag)
 
 
+def without_zero() -> str | None:
+    """What the plugin raises at a config without zero_optimization."""
+    from accelerate.utils import DeepSpeedPlugin
+
+    os.environ.pop("ACCELERATE_CONFIG_DS_FIELDS", None)
+    try:
+        DeepSpeedPlugin(hf_ds_config={"train_micro_batch_size_per_gpu": 1})
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def mismatches(config: dict[str, Any], **arguments: Any) -> list[str]:
+    """What transformers notes as contradictions, with which training then stops."""
+    from transformers import TrainingArguments
+
+    with tempfile.TemporaryDirectory() as folder:
+        made = TrainingArguments(folder, deepspeed=config, use_cpu=True, **arguments)
+    return list(made.hf_deepspeed_config.mismatches)
+
+
 def main() -> None:
     fields: list[str] = json.load(sys.stdin)
     answer: dict[str, Any] = {"raises": {field: plugin(f"deepspeed_config_file,{field}") for field in fields}}
     answer["counted"] = counted("8", 4)
     answer["init"] = [zero3_init(2), zero3_init(3)]
+    answer["without_zero"] = without_zero()
+    zero = {"zero_optimization": {"stage": 1}}
+    full = {"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2, "gradient_clipping": 0.5, **zero}
+    rates = {"optimizer": {"type": "AdamW", "params": {"lr": 1e-4, "eps": 1e-6}}, "bf16": {"enabled": True}}
+    answer["defaults"] = mismatches(full | rates)
+    stated = {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 2, "max_grad_norm": 0.5, "bf16": True}
+    answer["stated"] = mismatches(full | rates, learning_rate=1e-4, adam_epsilon=1e-6, **stated)
     json.dump(answer, sys.stdout)
 
 

@@ -12,7 +12,9 @@ import pytest
 
 from dsgen.lint.accelerate_file import REFUSED
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("accelerate") is None, reason="accelerate is not installed")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("transformers") is None, reason="transformers is not installed"
+)
 STAY = ("zero3_init_flag", "deepspeed_multinode_launcher", "deepspeed_moe_layer_cls_names", "deepspeed_hostfile")
 
 
@@ -43,6 +45,20 @@ def test_others_may_stay(field: str, said: dict[str, Any]) -> None:
 
 def test_the_file_counts_not_the_code(said: dict[str, Any]) -> None:
     assert said["counted"] == 8
+
+
+def test_a_config_without_zero_is_refused(said: dict[str, Any]) -> None:
+    assert "ZeRO optimization config" in said["without_zero"]
+
+
+def test_arguments_count_by_their_defaults(said: dict[str, Any]) -> None:
+    """TC308: what is not written is compared as well."""
+    keys = {text.split()[2].partition("=")[0] for text in said["defaults"]}
+    assert keys == {
+        *("train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "gradient_clipping"),
+        *("optimizer.params.lr", "optimizer.params.eps", "bf16.enabled"),
+    }
+    assert said["stated"] == []
 
 
 def test_the_flag_is_switched_off_below_stage_3(said: dict[str, Any]) -> None:
