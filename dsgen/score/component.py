@@ -65,7 +65,24 @@ def _fused_linear_cross_entropy(run: Run, c: int, liger: bool) -> int:
     return held + 3 * c * vocab * tokens + c * vocab * h
 
 
+def _rms_norm(run: Run, c: int, liger: bool) -> int:
+    """With an fp32 weight, as the benchmark makes it, so that the output and its gradient are fp32. Input, its old
+    gradient, the given gradient: 3 c h T.
+
+    - Written out (LlamaRMSNorm): 34 h T at the most, as counted over a run of it (tests/score/test_component_norm.py):
+      fp32 input, normalised values in both types, output, and five fp32 tensors of the backward pass.
+    - Liger: output and its gradient in fp32, over which the input's is written, and its cast: (8 + c) h T.
+    """
+    h, tokens = _size(run, "hidden"), _tokens(run)
+    if c == _FP32:
+        raise SkippedError("module 'rms_norm' has no formula in fp32")
+    return (3 * c + (2 * _FP32 + c if liger else _NORM_WRITTEN_OUT)) * h * tokens
+
+
+_NORM_WRITTEN_OUT = 34
+
 _FORMULAS: Mapping[str, Callable[[Run, int, bool], int]] = {
+    "rms_norm": _rms_norm,
     "swiglu": _swiglu,
     "cross_entropy": _cross_entropy,
     "fused_linear_cross_entropy": _fused_linear_cross_entropy,

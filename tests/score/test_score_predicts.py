@@ -71,7 +71,7 @@ def test_any_card_is_asked_for_its_generation(tmp_path: Path, gpu: str, framewor
         ({"params_b": "13"}, "6.738B parameters, the row says 13B"),
         ({"gpu": "Abacus", "gpu_mem_gb": ""}, "no GPU is called 'abacus'"),
         ({"hidden": ""}, "nothing of hidden"),
-        ({"model": "component:rms_norm", "kind": "component"}, "module 'rms_norm' has no formula"),
+        ({"model": "component:rope", "kind": "component"}, "module 'rope' has no formula"),
     ],
 )
 def test_what_cannot_be_predicted_says_why(tmp_path: Path, cells: dict[str, str], reason: str) -> None:
