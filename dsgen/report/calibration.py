@@ -51,10 +51,10 @@ def calibration_text(parts: Mapping[Kind, Part]) -> str:
 
 def _part(name: str, part: Part) -> Iterator[str]:
     if part.after is None:
-        yield f"{name}: nothing tuned over {part.rows} figures"
+        yield f"{name}: nothing tuned over {_figures(part.rows)}"
     else:
         yield (
-            f"{name}: {part.rows} figures, {share(part.before)} off with the defaults, {share(part.after)} tuned "
+            f"{name}: {_figures(part.rows)}, {share(part.before)} off with the defaults, {share(part.after)} tuned "
             f"({share(part.held_out)} on runs left out)"
         )
     lines = [("  constant", "value", "default", "unit", "figures")]
@@ -69,6 +69,10 @@ def _part(name: str, part: Part) -> Iterator[str]:
         reasons.setdefault(reason, []).append(key)
     for reason, names in reasons.items():
         yield f"  kept: {', '.join(names)}: {reason}"
+
+
+def _figures(count: int) -> str:
+    return f"{count} figure{'' if count == 1 else 's'}"
 
 
 def left_out_text(found: Mapping[Kind, LeftOut | None]) -> str:
