@@ -36,6 +36,11 @@ class TomlFile:
             raise InputError.at(f"is not TOML: {message}", self._place_of(found)) from None
         except RecursionError:
             raise InputError.at("is not TOML that can be read: nested too deeply", Place(self.name)) from None
+        except ValueError:
+            # A number of more digits than Python converts; the library does not say where.
+            raise InputError.at(
+                "is not TOML that can be read: a number has too many digits", Place(self.name)
+            ) from None
 
     def _place_of(self, found: re.Match[str] | None) -> Place:
         if found and found["line"]:

@@ -31,6 +31,12 @@ def codes(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, str]:
     return {finding["code"]: finding["severity"] for finding in json.loads(capsys.readouterr().out)["findings"]}
 
 
+def test_a_number_that_python_refuses_to_read_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    say(f"[tool.dsgen]\nworld-size = {'9' * 5000}\n")
+    assert main(["lint", "configs/ds_config.json"]) == 2
+    assert "pyproject.toml: is not TOML that can be read: a number has too many digits" in capsys.readouterr().err
+
+
 ALL = {"DS110": "error", "DS114": "warning", "DS116": "info"}
 
 
