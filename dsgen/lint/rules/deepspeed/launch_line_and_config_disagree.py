@@ -18,6 +18,12 @@ _PAIRS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("fp16", ("fp16", "enabled")),
     ("bf16", ("bf16", "enabled")),
 )
+# With these options the pair is not compared, or by another value.
+_UNLESS = {
+    "per_device_train_batch_size": "auto_find_batch_size",
+    "fp16": "fp16_full_eval",
+    "bf16": "bf16_full_eval",
+}
 _WORDS = {"true": True, "false": False}
 
 
@@ -59,6 +65,8 @@ def launch_line_and_config_disagree(file: ConfigFile, target: LintTarget) -> Ite
         return
     for options, place in target.beside.arguments:
         for name, path in _PAIRS:
+            if _UNLESS.get(name) in options:
+                continue
             mine, theirs = _value(options.get(name)), file.get(*path)
             if mine is None or type(theirs) not in (int, float, bool) or mine == theirs:
                 continue

@@ -22,6 +22,12 @@ _PAIRS: tuple[tuple[str, tuple[str, ...], float | bool | None], ...] = (
     ("fp16", ("fp16", "enabled"), False),
     ("bf16", ("bf16", "enabled"), False),
 )
+# With these arguments the pair is not compared, or by another value.
+_UNLESS = {
+    "per_device_train_batch_size": "auto_find_batch_size",
+    "fp16": "fp16_full_eval",
+    "bf16": "bf16_full_eval",
+}
 # Others that take their arguments have defaults of their own.
 _WITH_DEFAULTS = ("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
 
@@ -73,6 +79,8 @@ def trainer_and_config_disagree(file: PythonFile, _target: LintTarget) -> Iterat
         found = []
         by_default = called(file, call) in _WITH_DEFAULTS and not is_open(call)
         for name, path, default in _PAIRS:
+            if name in _UNLESS and argument(call, _UNLESS[name]) is not None:
+                continue
             given = argument(call, name)
             mine = _value(file, given) if given is not None else default if by_default else None
             theirs = look(config, *path)
