@@ -70,8 +70,8 @@ def rank_splits(wishes: Wishes, hardware: Hardware, shapes: Shapes, target: Targ
             shard_group=group,
         ): None
         for group in _groups(wishes, hardware, target)
-        for tensor in _sizes(wishes.tensor_parallel, hardware, shapes, target)
-        for ulysses in _sizes(wishes.ulysses, hardware, shapes, target)
+        for tensor in _sizes(wishes.tensor_parallel, wishes, hardware, shapes, target)
+        for ulysses in _sizes(wishes.ulysses, wishes, hardware, shapes, target)
         if tensor * ulysses <= hardware.gpus_per_node or _as_wished(wishes, tensor, ulysses)
     }
     return tuple(sorted(ranks, key=lambda each: (each.model, each.shard_group is not None, each.ulysses)))
@@ -82,12 +82,13 @@ def _as_wished(wishes: Wishes, tensor: int, ulysses: int) -> bool:
     return tensor == (wishes.tensor_parallel or 1) and ulysses == (wishes.ulysses or 1)
 
 
-def _sizes(wished: int | None, hardware: Hardware, shapes: Shapes, target: Target) -> Iterator[int]:
+def _sizes(wished: int | None, wishes: Wishes, hardware: Hardware, shapes: Shapes, target: Target) -> Iterator[int]:
     if wished is not None:
         yield wished
         return
     yield 1
-    if target.format != "deepspeed":
+    # A wished group is one of data-parallel ranks: nobody asks for it to have the others share a model.
+    if target.format != "deepspeed" or wishes.shard_group is not None:
         return
     heads = shapes.architecture.heads
     for size in range(2, hardware.gpus_per_node + 1):

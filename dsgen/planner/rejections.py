@@ -63,6 +63,7 @@ def _nothing(search: Search) -> Iterator[Rejected]:
     said: set[str] = set()
     plans: set[Plan] = set()
     closest: dict[object, Candidate] = {}
+    recomputes_all = any(option.rung.checkpointing.kind == "full" for option in search.options)
     for option in search.options:
         if rows := search.forbidding(option):
             if rows[0].name not in said:
@@ -71,7 +72,7 @@ def _nothing(search: Search) -> Iterator[Rejected]:
                 yield Rejected(plan=plan, reason=f"{explain(rows[0], plan)} [{rows[0].name}]")
             continue
         ranks = option.rung.ranks
-        if ranks != PLAIN and option.rung.checkpointing.kind != "full":
+        if ranks != PLAIN and recomputes_all and option.rung.checkpointing.kind != "full":
             continue
         overflows = search.smallest(option)
         if overflows.plan in plans:  # FSDP2 with one micro-batch, whatever the rung says of its reduction

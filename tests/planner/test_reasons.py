@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from planner_specs import spec
 
+from dsgen.errors import RefusedError
 from dsgen.plan import Plan
 from dsgen.planner.job import decide_spec
 from dsgen.planner.levers import breakdown
@@ -128,3 +129,15 @@ def test_a_budget_below_the_card_is_what_to_give_up_first() -> None:
     with pytest.raises(NothingFitsError) as error:
         decide(budget=20 * GIB, global_batch=8, want={"zero_stage": 1, "checkpointing": "none"})
     assert "leave memory_budget out (ZeRO-1" in (error.value.problems[0].help or "")
+
+
+def test_a_wished_shard_group_is_not_met_by_splitting_the_model() -> None:
+    """On four GPUs the ranks beside two tensor-parallel ones are two; that is not what was asked for."""
+    given: dict[str, Any] = {"gpu": "v100-16gb-sxm", "gpus": 4, "global_batch": 96, "sequence_length": 128}
+    with pytest.raises(RefusedError, match="shard-group-in-deepspeed"):
+        plan(want={"checkpointing": "none", "shard_group": 2}, **given)
+
+
+def test_split_ranks_that_do_not_fit_are_weighed_with_the_checkpointing_that_is_wished() -> None:
+    with pytest.raises(NothingFitsError):
+        plan(want={"checkpointing": "none", "tensor_parallel": 2}, gpu="t4", gpus=2, global_batch=8, host_memory=None)
