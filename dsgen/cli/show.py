@@ -53,6 +53,7 @@ def _names(row: Row) -> list[str]:
 
 def _models() -> list[Row]:
     from dsgen.facts.models import models
+    from dsgen.shapes.from_row import PLANNED
 
     return [
         {
@@ -60,7 +61,7 @@ def _models() -> list[Row]:
             "hf_id": model.hf_id,
             "family": model.family,
             "kind": model.kind,
-            "supported": model.kind == "decoder",
+            "supported": model.kind in PLANNED,
             "parameters": model.parameters,
             "active_parameters": model.active_parameters,
             "layers": model.layers,

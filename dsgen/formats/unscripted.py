@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from dsgen.errors import RefusedError
 from dsgen.facts.quantizations import quantizations
 from dsgen.formats.values import NotCarried
+from dsgen.shapes.tower import has_tower
+from dsgen.shapes.values import Shapes
 from dsgen.spec.values import Resident, Training
 from dsgen.units import format_bytes
 
@@ -23,9 +25,10 @@ def unscripted(training: Training, compiled: str, *, by_trainer: bool = False) -
         yield NotCarried("residents", resident.what, *_resident(resident))
 
 
-def refuse_script(training: Training) -> None:
+def refuse_script(training: Training, shapes: Shapes) -> None:
     """Raises RefusedError where the training script would not do what was counted."""
     asked = [key for key, is_asked, _ in _ASKED if is_asked(training)]
+    asked += ["a vision tower beside the decoder"] if has_tower(shapes) else []
     if asked:
         raise RefusedError.at(
             f"the training script that dsgen writes does not do this yet: {', '.join(asked)}",

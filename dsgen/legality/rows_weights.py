@@ -1,6 +1,7 @@
 """Weights in few bits, frozen parts, losses and compilation: who has them, and who does not."""
 
 from dsgen.legality.values import Case, Row
+from dsgen.shapes.tower import has_tower
 
 
 def _quantized(case: Case) -> bool:
@@ -57,6 +58,17 @@ ROWS = (
         source="transformers/loss/loss_utils.py:ForCausalLMLoss",
         library="transformers",
         fields=("loss",),
+    ),
+    Row(
+        name="vision-tower-in-fsdp2",
+        formats=("fsdp2",),
+        forbidden=lambda case: has_tower(case.shapes),
+        why=(
+            "dsgen writes FSDP2 for decoders only: a vision tower beside one has blocks of its own to shard; use "
+            "target: {{format: deepspeed}}"
+        ),
+        source="dsgen itself: dsgen/formats/fsdp2/sharding.py",
+        library="torch",
     ),
     Row(
         name="frozen-parts-of-a-factorys-model",

@@ -11,6 +11,7 @@ BIASED = {
     "all": frozenset(("q_proj", "k_proj", "v_proj", "o_proj")),
     "qkv": frozenset(("q_proj", "k_proj", "v_proj")),
     "o": frozenset(("o_proj",)),
+    "qvo": frozenset(("q_proj", "v_proj", "o_proj")),
 }
 
 

@@ -1,28 +1,56 @@
 """A row of the model table becomes shapes."""
 
+from collections.abc import Mapping
+
 from dsgen.errors import InputError, Place
-from dsgen.facts.models import Model
+from dsgen.facts.models import Kind, Model
+from dsgen.shapes.encoders import encoder, encoder_decoder, vision
+from dsgen.shapes.hybrid import hybrid
 from dsgen.shapes.tensors import build
+from dsgen.shapes.tower import with_tower
 from dsgen.shapes.values import Architecture, Mla, Moe, Shapes
 
-_KIND_IN_WORDS = {
+_KIND_IN_WORDS: Mapping[Kind, str] = {
     "encoder": "an encoder without a decoder",
     "encoder-decoder": "an encoder-decoder",
     "vision": "a vision model",
-    "vision-language": "a vision-language model",
     "hybrid": "a hybrid whose layers are not all softmax attention and MLP",
 }
 
 
+PLANNED: frozenset[Kind] = frozenset(("decoder", "vision-language"))
+"""Kinds whose activations have a formula."""
+
+
 def from_row(model: Model, place: Place | None = None) -> Shapes:
-    """Shapes of a decoder-only row; any other kind is refused."""
-    if model.kind != "decoder":
+    """Shapes of a row that can be planned for; any other kind is refused."""
+    if model.kind not in PLANNED:
         raise InputError.at(
-            f"{model.name} is {_KIND_IN_WORDS[model.kind]}: not supported yet",
+            f"{model.name} is {_KIND_IN_WORDS[model.kind]}: not supported yet: its {model.parameters} parameters are "
+            "counted, its activations have no formula",
             place,
-            "choose a decoder-only model; dsgen show models marks those that are supported",
+            "choose a decoder; dsgen show models marks those that are supported",
         )
-    return build(model.name, architecture(model))
+    return counted(model)
+
+
+def counted(model: Model) -> Shapes:
+    """All tensors of a row of any kind."""
+    arch = architecture(model)
+    match model.kind:
+        case "encoder":
+            return encoder(model.name, arch)
+        case "encoder-decoder":
+            return encoder_decoder(model.name, arch, model.decoder_layers or 0)
+        case "vision":
+            return vision(model.name, arch)
+        case "hybrid":
+            made = hybrid(model.name, arch)
+            return with_tower(made) if model.vision_parameters else made
+        case "vision-language":
+            return with_tower(build(model.name, arch))
+        case _:
+            return build(model.name, arch)
 
 
 def architecture(model: Model) -> Architecture:

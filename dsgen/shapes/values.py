@@ -59,10 +59,10 @@ class Architecture:
     norm: str = "rmsnorm"
     norms_per_layer: int = 2
     attention_bias: str = "none"
-    """none, all, qkv (no output bias), o (output bias only)."""
+    """none, all, qkv (no output bias), o (output bias only), qvo (no key bias)."""
     mlp_bias: bool = False
     positional: str = "rope"
-    """rope, learned, alibi."""
+    """rope, learned, alibi, relative."""
     max_positions: int | None = None
     qk_norm: str | None = None
     """head, full or None."""

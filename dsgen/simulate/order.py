@@ -16,6 +16,7 @@ from dsgen.hardware import Hardware
 from dsgen.legality.values import Case
 from dsgen.memory.activations.kernels import kernels_of
 from dsgen.plan import Plan
+from dsgen.shapes.tower import has_tower
 from dsgen.shapes.values import Shapes
 from dsgen.simulate.depths import Depths, depths
 from dsgen.spec.values import Training
@@ -155,6 +156,7 @@ def refuse(order: Order) -> None:
         "a model made by a factory": order.shapes.factory is not None,
         "quantised weights": training.method.quantization is not None,
         "training with frozen parts": bool(training.freeze),
+        "a vision tower": has_tower(order.shapes),
         "what else lives on the card": bool(training.residents),
         f"the optimizer {training.optimizer.type}": training.optimizer.type not in _CLASSES,
         "an optimizer step inside the backward pass": training.optimizer.step == "in_backward",

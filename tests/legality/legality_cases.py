@@ -5,9 +5,11 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from dsgen.facts.gpus import find_gpu
+from dsgen.facts.models import models
 from dsgen.hardware import Hardware
 from dsgen.legality.values import Case
 from dsgen.plan import Buckets, Checkpointing, Plan, Swap, ZeroPP
+from dsgen.shapes.from_row import from_row
 from dsgen.shapes.resolve import shapes_of
 from dsgen.spec.values import Attention, HardwareSpec, Loss, Method, ModelSpec, Optimizer, Scheduler, Spec, Training
 from dsgen.target import Target
@@ -225,6 +227,7 @@ CASES: dict[str, tuple[Case, Case]] = {
         case(loss="chunked", loaded_by="transformers"),
         case(loss="fused_linear", loaded_by="transformers"),
     ),
+    "vision-tower-in-fsdp2": (replace(fsdp2(), shapes=from_row(models()["gemma-3-4b"])), fsdp2()),
     "frozen-parts-of-a-factorys-model": (
         case(freeze=("embed_tokens",), factory="my.models:build"),
         case(freeze=("embed_tokens",)),

@@ -6,12 +6,14 @@ import pytest
 
 from dsgen.errors import InputError, Place
 from dsgen.facts.models import models
-from dsgen.shapes.from_row import architecture, from_row
+from dsgen.shapes.from_row import PLANNED, architecture, counted, from_row
 from dsgen.shapes.tensors import build
+from dsgen.shapes.tower import PREFIX, has_tower
 from dsgen.shapes.values import Shapes, Tensor
 
-DECODERS = [model for model in models().values() if model.kind == "decoder"]
-REFUSED = [model for model in models().values() if model.kind != "decoder"]
+EVERY = list(models().values())
+DECODERS = [model for model in EVERY if model.kind == "decoder"]
+REFUSED = [model for model in EVERY if model.kind not in PLANNED]
 
 
 def shapes(name: str) -> Shapes:
@@ -25,26 +27,25 @@ def names(tensors: tuple[Tensor, ...]) -> dict[str, tuple[int, ...]]:
 def test_how_many_rows_are_held_to_their_count_and_how_many_refused() -> None:
     # Named, so that a table read badly cannot pass by being short.
     assert len(DECODERS) >= 143
-    assert Counter(model.kind for model in REFUSED) == {
-        "encoder": 8,
-        "encoder-decoder": 12,
-        "vision": 3,
-        "vision-language": 8,
-        "hybrid": 3,
-    }
+    assert Counter(model.kind for model in REFUSED) == {"encoder": 8, "encoder-decoder": 12, "vision": 3, "hybrid": 3}
+    assert sum(model.kind == "vision-language" for model in EVERY) == 8
 
 
-@pytest.mark.parametrize("model", DECODERS, ids=lambda model: model.name)
+@pytest.mark.parametrize("model", EVERY, ids=lambda model: model.name)
 def test_tensors_add_up_to_the_published_total(model) -> None:  # type: ignore[no-untyped-def]
-    assert from_row(model).parameters == model.parameters
+    made = counted(model)
+    assert made.parameters == model.parameters
+    outside = [tensor.name for tensor in made.outside]
+    assert len(set(outside)) == len(outside)
 
 
-@pytest.mark.parametrize(
-    "model", [model for model in REFUSED if model.kind == "vision-language"], ids=lambda model: model.name
-)
-def test_the_text_part_of_a_vision_language_model_adds_up_too(model) -> None:  # type: ignore[no-untyped-def]
-    # Refused for now, but Llama-4's every-second-layer experts are checked by it.
-    assert build(model.name, architecture(model)).parameters == model.parameters - model.vision_parameters
+@pytest.mark.parametrize("model", [model for model in EVERY if model.vision_parameters], ids=lambda model: model.name)
+def test_towers_are_frozen_and_as_large_as_published(model) -> None:  # type: ignore[no-untyped-def]
+    made = counted(model)
+    tower = [tensor for tensor in made.outside if tensor.name.startswith(PREFIX)]
+    assert sum(tensor.numel for tensor in tower) == model.vision_parameters
+    assert made.trainable == model.parameters - model.vision_parameters
+    assert has_tower(made)
 
 
 @pytest.mark.parametrize("model", REFUSED, ids=lambda model: model.name)

@@ -19,7 +19,7 @@ LAUNCHERS = ("torchrun.sh", "deepspeed.sh")
 
 def scripts(order: Order, templates: Path | None) -> tuple[dict[str, str], frozenset[str]]:
     """Files by relative path, and which of them may be executed."""
-    refuse_script(order.case.training)
+    refuse_script(order.case.training, order.case.shapes)
     files = _trainer(order, templates) if order.by_trainer else _own_loop(order, templates)
     files["tiny.py"] = render("deepspeed/tiny.py.j2", {"plan": order.case.plan}, templates)
     where = machines(order.case.plan)

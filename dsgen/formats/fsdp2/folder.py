@@ -23,7 +23,7 @@ _FP32 = 4
 
 def scripts(order: CodeOrder, templates: Path | None) -> tuple[dict[str, str], frozenset[str]]:
     """Files by relative path, and which of them may be executed."""
-    refuse_script(order.case.training)
+    refuse_script(order.case.training, order.case.shapes)
     values = _values(order)
     files = {name: render(f"fsdp2/{name}.j2", values, templates) for name in OWN}
     files["model.py"] = _MODELS[order.source](order, templates)
