@@ -17,7 +17,7 @@ _TORCH = deepspeed_schema()["properties"]["scheduler"]["x-dsgen"]["variants"]["o
     source="deepspeed/runtime/base_optimizer.py (DeepSpeedOptimizer is no torch Optimizer); DeepSpeed issue 6992",
 )
 def torch_scheduler_on_a_wrapped_optimizer(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
-    """A schedule of torch.optim.lr_scheduler in the config together with ZeRO or fp16.
+    """A schedule of torch.optim.lr_scheduler in the config together with ZeRO, fp16 or bf16.
 
     DeepSpeed hands the schedule its own wrapped optimizer, which is no torch.optim.Optimizer: torch raises a
     TypeError.
@@ -27,12 +27,17 @@ def torch_scheduler_on_a_wrapped_optimizer(file: ConfigFile, target: LintTarget)
      "scheduler": {"type": "StepLR", "params": {"step_size": 100}}}
     ```
 
+    ```json bad
+    {"train_batch_size": 8, "bf16": {"enabled": true}, "scheduler": {"type": "StepLR", "params": {"step_size": 100}}}
+    ```
+
     ```json good
     {"train_batch_size": 8, "scheduler": {"type": "StepLR", "params": {"step_size": 100}}}
     ```
     """
     name = file.get("scheduler", "type")
-    wraps = "ZeRO" if stage(file, target) in (1, 2, 3) else "fp16" if is_on(file, "fp16", target) else None
+    modes = [mode for mode in ("fp16", "bf16") if is_on(file, mode, target)]
+    wraps = "ZeRO" if stage(file, target) in (1, 2, 3) else modes[0] if modes else None
     if name in _TORCH and wraps:
         yield error(
             ("scheduler", "type"),
