@@ -168,16 +168,18 @@ ROWS = (
     Row(
         name="ulysses-with-sgd",
         formats=_ONLY,
-        forbidden=lambda case: case.plan.ulysses > 1 and case.training.optimizer.type.lower() == "sgd",
+        forbidden=lambda case: (
+            case.plan.ulysses > 1 and case.plan.zero_stage < 3 and case.training.optimizer.type.lower() == "sgd"
+        ),
         why=(
-            "with Ulysses the Trainer's gradients come out {ulysses} times too large, which Adam does not notice, but "
-            "SGD would step as many times too far; use adamw, or leave ulysses out"
+            "with Ulysses below stage 3 the Trainer's gradients come out {ulysses} times too large, which Adam does "
+            "not notice, but SGD would step as many times too far; use adamw or zero_stage 3, or leave ulysses out"
         ),
         source=(
             "transformers/integrations/deepspeed.py:deepspeed_sp_compute_loss (its all_gather sums over ranks on the "
             "way back); deepspeed/runtime/zero/stage_1_and_2.py:average_tensor (and DeepSpeed sums again)"
         ),
-        fields=("ulysses",),
+        fields=("ulysses", "zero_stage"),
     ),
     Row(
         name="ulysses-before-accelerate-1-12",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dsgen.formats.deepspeed.case import Order
+from dsgen.formats.deepspeed.parallel import gradient_factor
 from dsgen.formats.deepspeed.scheduler import written
 from dsgen.formats.values import NotCarried
 
@@ -27,9 +28,7 @@ class Argument:
         return f"--{self.name} {self.value}"
 
 
-# The Trainer gathers the loss of all ranks of a sequence, whose backward pass adds up what each of them sends back;
-# DeepSpeed adds up over these ranks again (runtime/zero/stage_1_and_2.py: sequence_parallel_size). Seen with
-# transformers 5.24.0 and DeepSpeed 0.19.8 (tests/formats/test_split_folders.py).
+# With Ulysses below stage 3; see dsgen/formats/deepspeed/parallel.py:gradient_factor.
 _CLIPPED = (
     "with Ulysses the gradient comes out as many times too large as ranks share a sequence, so it is clipped there"
 )
@@ -43,7 +42,8 @@ def arguments(order: Order) -> Iterator[Argument]:
     yield Argument("gradient_accumulation_steps", plan.accumulation, auto)
     if plan.precision != "fp32":
         yield Argument(plan.precision, True, auto)
-    yield Argument("max_grad_norm", training.gradient_clipping * plan.ulysses, _CLIPPED if plan.ulysses > 1 else auto)
+    factor = gradient_factor(plan)
+    yield Argument("max_grad_norm", training.gradient_clipping * factor, _CLIPPED if factor > 1 else auto)
     yield Argument("learning_rate", training.optimizer.lr, auto)
     yield Argument("weight_decay", training.optimizer.weight_decay, auto)
     if training.optimizer.type.lower() != "sgd":
