@@ -8,12 +8,12 @@ from dsgen.memory.activations.checkpointed import Activations
 from dsgen.memory.activations.points import points
 from dsgen.memory.buffers import Buffers
 from dsgen.memory.derived import derived
-from dsgen.memory.gathered import Gathered
+from dsgen.memory.gathered import Gathered, stacked
 from dsgen.memory.layers import turning_points
 from dsgen.memory.ledger import Part
 from dsgen.memory.setting import Setting
 from dsgen.memory.temporaries import backward_temporaries
-from dsgen.shapes.values import Shapes
+from dsgen.shapes.values import Block, Shapes
 
 Parts = dict[Part, int]
 
@@ -37,9 +37,9 @@ def blocks(setting: Setting, activations: Activations, outside: int, buffers: Bu
     # The embedding's gradient comes last, but a tied one's share of the head's is there from the first.
     later = 0 if setting.shapes.architecture.tied else _embedding(setting.shapes)
     for index in indices:
-        largest = every[index].largest_trainable
+        largest = _in_flight(every[index])
         live = gathered.at_block(index)
-        temporary = backward_temporaries(setting, largest) if reduces else 0
+        temporary = backward_temporaries(setting, every[index].largest_trainable) if reduces else 0
         for point in points(setting.shapes, index, layers[index]):
             made = computed[index] - later - every[index].trainable + point.gradients
             kept = upto[index] + outside + point.activations
@@ -55,6 +55,15 @@ def blocks(setting: Setting, activations: Activations, outside: int, buffers: Bu
                     "temporaries": temporary,
                 }
     return worst
+
+
+def _in_flight(block: Block) -> int:
+    """Elements of the gradients that are there before they are reduced: those of the largest tensor; of stacked experts
+    all, which add up until the last has run, and what one of them adds, as large as the stack."""
+    trained = block.is_moe and any(
+        tensor.trainable for tensor in block.tensors if tensor.name.startswith("mlp.experts.")
+    )
+    return block.largest_trainable + (stacked(block) if trained else 0)
 
 
 def _embedding(shapes: Shapes) -> int:

@@ -9,7 +9,7 @@ from itertools import accumulate
 from dsgen.memory.derived import derived
 from dsgen.memory.frozen import dequantized
 from dsgen.memory.setting import Setting
-from dsgen.shapes.values import Shapes, Tensor
+from dsgen.shapes.values import Block, Shapes, Tensor
 
 
 def gathers(setting: Setting) -> bool:
@@ -79,6 +79,7 @@ class Gathered:
         """The first block that is kept over the turn."""
         self._kept: list[int] = []
         self._largest = 0
+        self._held = [0] * len(self._blocks)
         if self._on:
             self._turn()
 
@@ -86,7 +87,10 @@ class Gathered:
         shapes = self._setting.shapes
         self._largest = max((block.largest for block in shapes.kinds), default=0)
         self.first, live = kept_over_the_turn(shapes, self._setting.plan.buckets.max_reuse_distance)
-        self.at_loss = self._bytes(live)
+        self._held = _held_by_views(self._setting)
+        # What is kept over the turn anyway is counted there.
+        before = self._held[self.first - 1] if self.first else 0
+        self.at_loss = self._bytes(live) + before
         self._kept = list(accumulate(block.parameters for block in self._blocks[self.first :]))
 
     def at_block(self, index: int) -> int:
@@ -94,7 +98,31 @@ class Gathered:
         if not self._on:
             return dequantized(self._setting, self._blocks[index])
         kept = index - self.first
-        return self._bytes(self._kept[kept] if kept >= 0 else self._blocks[index].parameters)
+        if kept >= 0:
+            return self._bytes(self._kept[kept]) + (self._held[self.first - 1] if self.first else 0)
+        return self._bytes(self._blocks[index].parameters) + (self._held[index - 1] if index else 0)
 
     def _bytes(self, live: int) -> int:
         return self.persistent + self._setting.width * (live + prefetched(self._setting, live, self._largest))
+
+
+def _held_by_views(setting: Setting) -> list[int]:
+    """Bytes of experts' weights that stay gathered from forward to backward pass, of each block and those before it.
+
+    Weights that are stacked are used one expert at a time, and autograd keeps these views of the gathered tensor; what
+    DeepSpeed releases is the parameter's own reference (partition_parameters.py:free_param). Where a block is
+    recomputed its views are made anew.
+    """
+    checkpointing = setting.plan.checkpointing
+    sums, total = [], 0
+    for index, block in enumerate(setting.shapes.blocks):
+        again = checkpointing.kind != "none" and (checkpointing.kind != "every" or index % checkpointing.every == 0)
+        if block.is_moe and not again:
+            total += setting.width * stacked(block)
+        sums.append(total)
+    return sums
+
+
+def stacked(block: Block) -> int:
+    """Elements of experts' weights, which are stacked."""
+    return sum(tensor.numel for tensor in block.tensors if tensor.name.startswith("mlp.experts."))

@@ -20,25 +20,20 @@ def products(_context: Any, operator: Any, *_args: Any, **_kwargs: Any) -> Check
     return CheckpointPolicy.MUST_SAVE if operator in _KEPT else CheckpointPolicy.PREFER_RECOMPUTE
 
 
-def every_second() -> Any:
-    """torchtitan's selective_op: of the matrix products of a block it keeps the first, the third, ...
-    (torchtitan/distributed/activation_checkpoint.py:_get_custom_policy)."""
-    attention = {
-        torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default,
-        torch.ops.aten._scaled_dot_product_efficient_attention.default,
-    }
-    counts: dict[tuple[Any, bool], int] = {}
+def every_second(*_: Any) -> Any:
+    """The contexts of torchtitan's selective_op: of the matrix products of a block it keeps the first, the third, ...
+    (torchtitan/distributed/activation_checkpoint.py:_get_custom_policy). They count anew for each block."""
+    products_so_far = {False: 0, True: 0}
 
     def policy(context: Any, operator: Any, *_args: Any, **_kwargs: Any) -> CheckpointPolicy:
+        kept = operator in _KEPT
         if operator is torch.ops.aten.mm.default:
-            key = (context, context.is_recompute)
-            counts[key] = counts.get(key, 0) + 1
-            kept = counts[key] % 2 == 1
-        else:
-            kept = operator in attention
+            products_so_far[context.is_recompute] += 1
+            kept = products_so_far[context.is_recompute] % 2 == 1
         return CheckpointPolicy.MUST_SAVE if kept else CheckpointPolicy.PREFER_RECOMPUTE
 
-    return policy
+    make: Any = create_selective_checkpoint_contexts
+    return make(policy)
 
 
 def wrap(blocks: Any, request: Mapping[str, Any]) -> None:
@@ -48,7 +43,7 @@ def wrap(blocks: Any, request: Mapping[str, Any]) -> None:
         return
     more: dict[str, Any] = {}
     if kind == "selective":
-        keep = every_second() if request["every_second_product"] else products
-        more["context_fn"] = partial(create_selective_checkpoint_contexts, keep)
+        contexts: Any = partial(create_selective_checkpoint_contexts, products)
+        more["context_fn"] = every_second if request["every_second_product"] else contexts
     for index in range(0, len(blocks), every if kind == "every" else 1):
         blocks[index] = checkpoint_wrapper(blocks[index], **more)

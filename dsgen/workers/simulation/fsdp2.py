@@ -55,7 +55,7 @@ class Fsdp2(Plain):
     def lay_out(self, model: Any) -> Any:
         written = load_file(self.request["sharding"], "dsgen_simulated_sharding")
         if self.request["every_second_product"]:
-            written.keep = every_second()
+            written.create_selective_checkpoint_contexts = every_second
         written.shard(model, self.mesh, model.layers)
         return model
 
