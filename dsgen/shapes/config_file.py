@@ -1,7 +1,10 @@
 """A Hugging Face config.json as typed values, each problem with its place."""
 
+import errno
 import json
+import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,21 +89,36 @@ class Config:
 def read_config(path: Path, place: Place | None = None) -> Config:
     """Reads the file, or the config.json in the folder; ``place`` is where the path was written."""
     file = path / "config.json" if path.is_dir() else path
+    text, values = read_object(file, LARGEST_FILE, place, "give a folder with config.json, or that file")
+    return Config(str(file), text, values, {})
+
+
+def read_object(
+    file: Path, largest: int, place: Place | None = None, help: str | None = None
+) -> tuple[str, dict[str, Any]]:
+    """Text and value of a file that holds a JSON object of at most ``largest`` bytes."""
     try:
-        with open(file, "rb") as opened:
-            raw = opened.read(LARGEST_FILE + 1)
+        with open(file, "rb", opener=regular) as opened:
+            raw = opened.read(largest + 1)
     except OSError as error:
-        raise InputError.at(
-            f"cannot read {file}: {error.strerror or error}", place, "give a folder with config.json, or that file"
-        ) from None
-    if len(raw) > LARGEST_FILE:
-        raise InputError.at(f"larger than {LARGEST_FILE} bytes: no config.json is", Place(str(file)))
+        raise InputError.at(f"cannot read {file}: {error.strerror or error}", place, help) from None
+    if len(raw) > largest:
+        raise InputError.at(f"larger than {largest} bytes: no {file.name} is", Place(str(file)))
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise InputError.at("not UTF-8", Place(str(file), line), "save it as UTF-8") from None
-    return Config(str(file), text, _object(str(file), text), {})
+    return text, _object(str(file), text)
+
+
+def regular(path: str, flags: int) -> int:
+    """For ``open``: a file's descriptor; a pipe, for which opening would wait, is refused."""
+    opened = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise OSError(errno.EINVAL, "not a file")
+    return opened
 
 
 def _object(file: str, text: str) -> dict[str, Any]:
@@ -113,7 +131,7 @@ def _object(file: str, text: str) -> dict[str, Any]:
     except ValueError:  # a number of thousands of digits
         raise InputError.at("holds a number that is too long", Place(file)) from None
     if not isinstance(value, dict):
-        raise InputError.at(f"holds {_shown(value)}, not an object", Place(file, 1, 1), "a config.json starts with {")
+        raise InputError.at(f"holds {_shown(value)}, not an object", Place(file, 1, 1), "it starts with {")
     return value
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from dsgen.errors import Place
 from dsgen.facts.models import models
 from dsgen.facts.tables import nearest
+from dsgen.shapes.checkpoint import checked
 from dsgen.shapes.config_file import Config, read_config
 from dsgen.shapes.hf_class import EXPERT_KEYS, KEYS, SHARED_FIELDS, HfClass, Switch
 from dsgen.shapes.hf_classes import HF_CLASSES
@@ -21,14 +22,15 @@ def from_config(path: Path, place: Place | None = None) -> Shapes:
     """Shapes of the model that ``path`` (a config.json, or its folder) describes.
 
     A key that the file leaves out has the default of transformers' configuration class, as when
-    transformers loads it; sizes that came about so are named in a note.
+    transformers loads it; sizes that came about so are named in a note. Weights in the folder are held against it.
     """
     config = read_config(path, place)
     name = _class_name(config)
     hf_class = HF_CLASSES[name]
     config = replace(config, defaults=hf_class.defaults)
     folder = path if path.is_dir() else path.parent
-    return build(folder.resolve().name or name, _architecture(config, name, hf_class), _notes(config, hf_class))
+    made = build(folder.resolve().name or name, _architecture(config, name, hf_class), _notes(config, hf_class))
+    return checked(made, path, place) if path.is_dir() else made
 
 
 def _class_name(config: Config) -> str:
