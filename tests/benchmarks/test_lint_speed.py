@@ -1,8 +1,8 @@
 """How long a lint takes, as ratios within one run: the machine's speed and load cancel out.
 
 Measured is processor time of the child processes, the least of several tries; the clock on the wall would measure
-whoever else uses the machine. Last seen on two busy cores (2026-11-29, 88 rules): a cold start of 102 ms beside 12.6 ms of
-bare Python (8.2 times) and 466 ms of check-jsonschema (4.6 times as long); 1,000 files in 0.67 s, 53 bare starts.
+whoever else uses the machine. Last seen on two busy cores (2026-11-29, 88 rules): a cold start of 102 ms beside 12.6 ms
+of bare Python (8.2 times) and 466 ms of check-jsonschema (4.6 times as long); 1,000 files in 0.67 s, 53 bare starts.
 """
 
 import json
