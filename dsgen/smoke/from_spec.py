@@ -30,15 +30,23 @@ def from_spec(path: Path) -> Case:
             name=str(path), config={}, decoder="", family=family, format="fsdp2", folder=written.files, notes=(decided,)
         )
     decoder, note = decoder_of(job.shapes.architecture, job.training.method, job.training.attention)
+    config = json.loads(next(iter(written.files.values())))
+    split = config.pop("tensor_parallel", None)
     return Case(
         name=str(path),
-        config=json.loads(next(iter(written.files.values()))),
+        config=config,
         decoder=decoder,
         family=job.shapes.architecture.family,
         checkpointing=plan.checkpointing,
         filling=None if job.target.loaded_by == "deepspeed" else _filling(job),
-        notes=(decided, *([note] if note else [])),
+        notes=(decided, *([note] if note else []), *([_WHOLE] if split else [])),
     )
+
+
+_WHOLE = (
+    "tensor parallelism is left out: AutoTP splits classes of transformers, and the tiny decoder is none; the folder "
+    "that build writes splits one (launch/torchrun.sh --size tiny)"
+)
 
 
 def _filling(job: Job) -> Filling:

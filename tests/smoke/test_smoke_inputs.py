@@ -89,6 +89,18 @@ def test_a_spec_brings_its_family_and_its_precision() -> None:
     assert "class Decoder(" in own.decoder
 
 
+def test_a_spec_that_splits_matrices_runs_whole_and_says_so(tmp_path: Path) -> None:
+    """AutoTP finds no policy for a decoder of ours: it is transformers' classes that it splits."""
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(
+        "model: mistral-7b-v0.3\nhardware: {gpu: l40s, gpus_per_node: 8}\ntraining: {global_batch: 64}\n"
+        "want: {tensor_parallel: 2}\ntarget: {loaded_by: transformers}\n"
+    )
+    case = read_case(str(spec))
+    assert "tensor_parallel" not in case.config
+    assert any("tensor parallelism is left out" in note for note in case.notes)
+
+
 def test_a_spec_that_does_not_fit_is_a_refused_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "spec.yaml").write_text(
         "model: llama-3.1-70b\nhardware: {gpu: rtx-4090, gpus_per_node: 1}\nwant: {zero_stage: 0}\n"
