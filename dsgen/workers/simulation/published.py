@@ -45,13 +45,14 @@ class Published(nn.Module):
 
     @property
     def layers(self) -> Any:
-        """The list of the decoder's layers."""
-        name = self.request["transformers"]["layer_class"]
-        return next(
-            module
-            for module in self.inner.modules()
-            if isinstance(module, nn.ModuleList) and type(module[0]).__name__ == name
-        )
+        """The list of the decoder's layers, by their class or, where it is called otherwise, by their number."""
+        lists = [module for module in self.inner.modules() if isinstance(module, nn.ModuleList)]
+        name, count = self.request["transformers"]["layer_class"], self.config.num_hidden_layers
+        named = [found for found in lists if type(found[0]).__name__ == name]
+        alike = [found for found in lists if len(found) == count]
+        if not named and not alike:
+            raise ValueError(f"{type(self.inner).__name__} has no list of {name}")
+        return (named or alike)[0]
 
     @property
     def embed_tokens(self) -> Any:
