@@ -60,7 +60,7 @@ def estimate(named: Named, flags: Mapping[str, Any], base: Spec | None, versions
         spec = replace(
             spec, training=replace(spec.training, sequence_length=reading.get("training", "sequence_length"))
         )
-    shapes, hardware = shapes_of(spec), _with_path(hardware_of(spec), reading)
+    shapes, hardware = shapes_of(spec, runs=True), _with_path(hardware_of(spec), reading)
     length, note = sequence_length_of(spec.training, shapes.architecture, spec.place("training", "sequence_length"))
     plan, guessed = _plan(reading, spec, shapes, hardware, target, named)
     if plan is None:

@@ -44,7 +44,7 @@ class Job(Inputs):
 
 def inputs_of(spec: Spec) -> Inputs:
     """Looks everything up; raises InputError or RefusedError where the spec names what does not exist."""
-    shapes = shapes_of(spec)
+    shapes = shapes_of(spec, runs=True)
     hardware = hardware_of(spec)
     target = target_of(spec)
     wishes = wishes_of(spec)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dsgen.errors import Place
+from dsgen.errors import InputError, Place
 from dsgen.facts.models import models
 from dsgen.facts.tables import nearest
 from dsgen.shapes.checkpoint import checked
@@ -16,6 +16,10 @@ from dsgen.shapes.values import Architecture, Mla, Moe, Shapes
 
 _SIZES = ("layers", "hidden", "heads", "intermediate", "vocab")
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+
+
+class UnknownClassError(InputError):
+    """A class without an entry in hf_classes.py, which transformers itself may know."""
 
 
 def from_config(path: Path, place: Place | None = None) -> Shapes:
@@ -39,7 +43,11 @@ def _class_name(config: Config) -> str:
         name = listed[0]
         if name in HF_CLASSES:
             return name
-        raise config.problem("architectures", f"{name} is not supported{_yet(name)}", _like(name, list(HF_CLASSES)))
+        raise UnknownClassError(
+            *config.problem(
+                "architectures", f"{name} is not supported{_yet(name)}", _like(name, list(HF_CLASSES))
+            ).problems
+        )
     by_type = {hf_class.model_type: name for name, hf_class in HF_CLASSES.items()}
     model_type = config.text_of("model_type")
     if model_type is None:
@@ -49,9 +57,10 @@ def _class_name(config: Config) -> str:
             'write "model_type": "llama"',
         )
     if model_type not in by_type:
-        raise config.problem(
+        problem = config.problem(
             "model_type", f"model_type {model_type} is not supported", _like(model_type, list(by_type))
         )
+        raise UnknownClassError(*problem.problems)
     return by_type[model_type]
 
 

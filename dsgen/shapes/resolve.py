@@ -1,6 +1,7 @@
 """What the spec says of its model becomes shapes."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from dsgen.errors import InputError, Place, RefusedError
 from dsgen.facts.models import Model, find_model, nearest_models
@@ -9,28 +10,54 @@ from dsgen.shapes.from_row import from_row
 from dsgen.shapes.from_sizes import from_sizes
 from dsgen.shapes.lora import with_method
 from dsgen.shapes.values import Architecture, Shapes
-from dsgen.spec.values import Spec, Training
+from dsgen.spec.values import ModelSizes, Spec, Training
 
 DEFAULT_SEQUENCE_LENGTH = 4096
 
 
-def shapes_of(spec: Spec) -> Shapes:
-    """The tensors of the spec's model, as its method trains them, less what is frozen."""
-    trained = with_method(_base(spec), spec.training.method, spec.place("training", "method", "targets"))
+def shapes_of(spec: Spec, *, runs: bool = False) -> Shapes:
+    """The tensors of the spec's model, as its method trains them, less what is frozen.
+
+    ``runs``: a model that only code knows is made, in a process of its own (dsgen/shapes/measured.py). Only for
+    commands that are asked about this model; whoever only looks at files refuses it.
+    """
+    trained = with_method(_base(spec, runs=runs), spec.training.method, spec.place("training", "method", "targets"))
     return with_freeze(trained, spec.training.freeze, lambda at: spec.place("training", "freeze", at))
 
 
-def _base(spec: Spec) -> Shapes:
+def _base(spec: Spec, *, runs: bool) -> Shapes:
     model = spec.model
+    if model.factory is not None and model.sizes == ModelSizes():
+        return _of_factory(spec, model.factory, runs=runs)
     if model.sizes is not None:
         shapes = from_sizes(model.sizes, lambda key: spec.place("model", key))
         return shapes if model.factory is None else replace(shapes, name=model.factory, factory=model.factory)
     if model.path is not None:
-        from dsgen.shapes.from_config import from_config
+        from dsgen.shapes.from_config import UnknownClassError, from_config
 
-        return from_config(model.path, spec.place("model"))
+        try:
+            return from_config(model.path, spec.place("model"))
+        except UnknownClassError:
+            if not runs:
+                raise
+            from dsgen.shapes.measured import of_config
+
+            return of_config(model.path, spec.place("model"))
     place = spec.place("model")
     return from_row(_row(model.name or "", place), place)
+
+
+def _of_factory(spec: Spec, factory: str, *, runs: bool) -> Shapes:
+    place = spec.place("model", "factory")
+    if not runs:
+        raise InputError.at(
+            f"what {factory} makes is known only once it is called, and nothing is called here",
+            place,
+            "write parameters beside it, and layers, hidden, vocab and more as far as you know them",
+        )
+    from dsgen.shapes.measured import of_factory
+
+    return of_factory(factory, Path(spec.file).parent, place)
 
 
 def _row(name: str, place: Place) -> Model:

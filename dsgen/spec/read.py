@@ -140,12 +140,6 @@ def _meetings(document: Typed) -> list[Fault]:
     training = document.value.get("training", {})
     faults: list[Fault] = list(unknown_residents(document))
     path: KeyPath
-    model = document.value["model"]
-    if isinstance(model, dict) and model.keys() == {"factory"}:
-        path = ("model", "factory")
-        message = "model.factory: the function is called when the training starts, so it says no sizes here"
-        help = "write parameters beside it, and layers, hidden, vocab and more as far as you know them"
-        faults.append(Fault(path, document.places[path], message, help))
     tokens, length = training.get("global_tokens"), training.get("sequence_length")
     if tokens is not None and isinstance(length, int) and tokens % length:
         path = ("training", "global_tokens")
