@@ -15,6 +15,8 @@ def stage(file: ConfigFile, target: LintTarget) -> int | None:
     section = file.get("zero_optimization")
     if isinstance(section, bool):
         return int(section)
+    if _is_misspelt(file, target, "zero_optimization", "stage"):
+        return None
     value = file.get("zero_optimization", "stage", default=0)
     if value == "auto":
         # Only accelerate fills it in; where DeepSpeed meets the word, it takes the default.
@@ -25,6 +27,8 @@ def stage(file: ConfigFile, target: LintTarget) -> int | None:
 
 def is_on(file: ConfigFile, section: str, target: LintTarget) -> bool | None:
     """Whether ``enabled`` of a section holds."""
+    if _is_misspelt(file, target, section, "enabled"):
+        return None
     value = file.get(section, "enabled", default=False)
     if isinstance(value, bool):
         return value
@@ -36,6 +40,15 @@ def is_on(file: ConfigFile, section: str, target: LintTarget) -> bool | None:
         return False
     made = by_pydantic(value, ("boolean",), modern=True)
     return made if isinstance(made, bool) else None
+
+
+def _is_misspelt(file: ConfigFile, target: LintTarget, section: str, key: str) -> bool:
+    """Whether the section, or this key of it, stands there under a wrong name: what was meant is not known."""
+    if file.has(section, key):
+        return False
+    from dsgen.lint.schema_walk import is_misspelt  # late: it brings the schema along
+
+    return is_misspelt(file, target, section) or is_misspelt(file, target, section, key)
 
 
 def offload_device(file: ConfigFile, what: Offload) -> str | None:

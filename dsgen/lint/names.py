@@ -9,6 +9,8 @@ from functools import lru_cache
 _SLIP = 0.9
 _PART = 0.8
 _RESEMBLES = 0.6
+_WORD = 4
+"""Letters of the shortest word of which one wrong letter leaves no doubt: type."""
 
 COMMENT = r"^(?:[_#$]|//)|^(?:comment|note|description)s?$"
 """Keys by which people leave notes in JSON, as a pattern that JSON Schema takes as well."""
@@ -33,8 +35,17 @@ def closest(name: str, known: Iterable[str]) -> tuple[str, bool] | None:
     if best is None:
         return None
     other = _plain(best)
-    slip = likeness >= _SLIP and abs(len(plain) - len(other)) <= 2
+    slip = (likeness >= _SLIP and abs(len(plain) - len(other)) <= 2) or _is_one_off(plain, other)
     return best, slip or (likeness >= _PART and plain in other)
+
+
+def _is_one_off(wrong: str, right: str) -> bool:
+    """Whether one letter is left out, added or another one, in a word long enough for that to be no other word."""
+    if len(right) < _WORD or abs(len(wrong) - len(right)) > 1:
+        return False
+    shorter, longer = sorted((wrong, right), key=len)
+    at = next((i for i, (a, b) in enumerate(zip(shorter, longer, strict=False)) if a != b), len(shorter))
+    return longer[at + 1 :] == shorter[at + (len(longer) == len(shorter)) :]
 
 
 @lru_cache(maxsize=1024)

@@ -1,6 +1,5 @@
 """Walks a config along the schema: unknown, removed, renamed and dead keys, wrong types and values, for one version."""
 
-import json
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -10,10 +9,10 @@ from dsgen.lint import versions
 from dsgen.lint.auto import fate_of_auto
 from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.mark import Mark, error, info, rename, warning
-from dsgen.lint.names import closest, is_comment
 from dsgen.lint.schema_values import check_value
 from dsgen.lint.slip import Kind, Slip
 from dsgen.lint.target import LintTarget
+from dsgen.lint.unknown_keys import unknown_key
 
 Keys = tuple[str, ...]
 _MOST = 200
@@ -21,13 +20,20 @@ _MOST = 200
 
 
 def slips(file: ConfigFile, target: LintTarget, *kinds: Kind) -> Iterator[Mark]:
-    """Marks of these kinds; the walk itself is done once per file."""
-    yield from (slip.mark for slip in _walked(file, target) if slip.kind in kinds)
+    """Marks of these kinds; the walk itself is done once per file. What is misspelt is not missing as well."""
+    found = _walked(file, target)
+    meant = {slip.meant for slip in found}
+    yield from (slip.mark for slip in found if slip.kind in kinds and not (slip.lacks and meant.issuperset(slip.lacks)))
 
 
 def kinds_of_slips(file: ConfigFile, target: LintTarget) -> set[Kind]:
     """Which kinds there are."""
     return {slip.kind for slip in _walked(file, target)}
+
+
+def is_misspelt(file: ConfigFile, target: LintTarget, *path: str) -> bool:
+    """Whether a key that is not there stands there under a wrong name, which is told as that already."""
+    return not file.has(*path) and any(slip.meant == path for slip in _walked(file, target))
 
 
 def _walked(file: ConfigFile, target: LintTarget) -> tuple[Slip, ...]:
@@ -55,30 +61,33 @@ def _object(
         key_schema = known.get(key, named_freely)
         if key_schema is None:
             if not others:
-                yield from _unknown(key, value, schema, path, target)
+                slip = unknown_key(key, value, schema, path, target)
+                if slip:
+                    yield slip
             continue
         if not sch.exists(key_schema, target.deepspeed):
             yield from _out_of_its_versions(key_schema, schema, here, target)
             continue
         yield from _spelling(value, key, key_schema, here, target)
         yield from _value(inner, key_schema, schema, here, target, asleep)
-    yield from _missing(value, schema, path, target, asleep)
+    absent = [key for key in _needed(value, schema) if key not in value]
+    if absent:
+        yield _missing(absent, schema, path, target, asleep)
 
 
-def _missing(
-    value: Mapping[str, Any], schema: sch.Schema, path: Keys, target: LintTarget, asleep: str | None
-) -> Iterator[Slip]:
-    facts = sch.facts(schema)
-    needed = [*schema.get("required", ())]
-    needed += [key for switch, keys in facts.get("needs", {}).items() if value.get(switch) for key in keys]
-    absent = " and ".join(repr(key) for key in needed if key not in value)
-    if not absent:
-        return
-    later = f", {asleep}" if asleep and "read_by" in facts else ""
+def _needed(value: Mapping[str, Any], schema: sch.Schema) -> list[str]:
+    needs = sch.facts(schema).get("needs", {})
+    return [*schema.get("required", ()), *(key for switch, keys in needs.items() if value.get(switch) for key in keys)]
+
+
+def _missing(keys: list[str], schema: sch.Schema, path: Keys, target: LintTarget, asleep: str | None) -> Slip:
+    absent = " and ".join(map(repr, keys))
+    later = f", {asleep}" if asleep and "read_by" in sch.facts(schema) else ""
     by_constructor = path[0] in ("optimizer", "scheduler") and path[1:] == ("params",)
     name, who = (path[0], "the constructor") if by_constructor else (".".join(path), target.library)
     message = f"{name} needs {absent}; without {'them' if ' and ' in absent else 'it'} {who} raises{later}"
-    yield Slip("missing-parameter", (warning if later else error)(path, message, on="key"))
+    mark = (warning if later else error)(path, message, on="key")
+    return Slip("missing-parameter", mark, lacks=tuple((*path, key) for key in keys))
 
 
 def _asleep(value: Mapping[str, Any], schema: sch.Schema, target: LintTarget) -> str | None:
@@ -110,42 +119,6 @@ def _value(
             kind, mark = check_value(item, words["items"], parent, (*path, index), target, asleep)
             if kind and mark:
                 yield Slip(kind, mark)
-
-
-def _unknown(
-    key: str, mapping: Mapping[str, Any], schema: sch.Schema, path: Keys, target: LintTarget
-) -> Iterator[Slip]:
-    # pydantic sections drop every "auto" before they look at the keys.
-    refused = sch.refuses_unknown(schema, target.deepspeed) and mapping[key] != "auto"
-    if not refused and is_comment(key):
-        return
-    known = sch.properties(schema, mapping)
-    section = f"`{'.'.join(path)}`" if path else "the top level"
-    lot = f"{target.library} refuses it" if refused else f"{target.library} ignores it without a word"
-    message = f"{key!r} is no key of {section}: {lot}"
-    here = (*path, key)
-    near = closest(key, {name for name, inner in known.items() if sch.exists(inner, target.deepspeed)} - set(mapping))
-    homes = [home for home in sch.places_of_keys().get(key, ()) if home != path]
-    if near and near[1]:
-        change = rename(f"rename it to {near[0]!r}", here, near[0], safe=False)
-        if not refused:
-            message += f": {_as_if_absent(near[0], sch.keywords(known[near[0]], target.deepspeed))}"
-        yield Slip("unknown-key", error(here, message, help=f"did you mean {near[0]!r}?", on="key", fix=change))
-    elif 1 <= len(homes) <= 2:
-        # What a section of the file was meant to say is not said: the run is another one than was written down.
-        make = error if refused or not path or () in homes else warning
-        named = " or ".join(f"in `{'.'.join(home)}`" if home else "at the top level of the file" for home in homes)
-        yield Slip("unknown-key", make(here, message, help=f"it belongs {named}", on="key"))
-    else:
-        help = f"did you mean {near[0]!r}?" if near else "remove it, or move it to the file that reads it"
-        yield Slip("unknown-key", (error if refused else warning)(here, message, help=help, on="key"))
-
-
-def _as_if_absent(key: str, words: Mapping[str, Any]) -> str:
-    if key == "zero_optimization":
-        return "ZeRO is off (stage 0)"
-    default = words.get("default")
-    return f"{key} stays {json.dumps(default)}" if default is not None else f"{key} is not set"
 
 
 def _out_of_its_versions(schema: sch.Schema, parent: sch.Schema, path: Keys, target: LintTarget) -> Iterator[Slip]:

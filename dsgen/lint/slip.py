@@ -27,3 +27,7 @@ class Slip:
 
     kind: Kind
     mark: Mark
+    meant: tuple[str, ...] | None = None
+    """Of an unknown key: the path of the one that was beyond doubt meant."""
+    lacks: tuple[tuple[str, ...], ...] = ()
+    """The paths of the keys that are missing."""

@@ -4,6 +4,7 @@ from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.effective import whole
 from dsgen.lint.mark import Mark, error, warning
 from dsgen.lint.rule import rule
+from dsgen.lint.schema_walk import is_misspelt
 from dsgen.lint.target import LintTarget
 
 
@@ -29,7 +30,8 @@ def batch_size_missing(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     {"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 4}
     ```
     """
-    if any(file.get(key) is not None for key in ("train_batch_size", "train_micro_batch_size_per_gpu")):
+    sizes = ("train_batch_size", "train_micro_batch_size_per_gpu")
+    if any(file.get(key) is not None or is_misspelt(file, target, key) for key in sizes):
         return
     accumulation = whole(file.get("gradient_accumulation_steps"))
     help = 'write "train_micro_batch_size_per_gpu": the sequences per GPU and forward pass'

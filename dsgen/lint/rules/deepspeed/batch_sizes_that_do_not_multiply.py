@@ -5,6 +5,7 @@ from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.effective import data_parallel_ranks, started, whole
 from dsgen.lint.mark import Mark, error
 from dsgen.lint.rule import rule
+from dsgen.lint.schema_walk import is_misspelt
 from dsgen.lint.target import LintTarget
 
 _FACTORS = {"train_micro_batch_size_per_gpu": "micro batch", "gradient_accumulation_steps": "accumulation"}
@@ -45,7 +46,7 @@ def batch_sizes_that_do_not_multiply(file: ConfigFile, target: LintTarget) -> It
     """
     total = whole(file.get("train_batch_size"))
     given = {key: whole(file.get(key)) for key in _FACTORS if file.get(key) is not None}
-    if total is None or None in given.values():
+    if total is None or None in given.values() or any(is_misspelt(file, target, key) for key in _FACTORS):
         return
     ranks = data_parallel_ranks(file, target)
     known = prod(size for size in given.values() if size is not None)

@@ -4,6 +4,7 @@ from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.effective import Offload, offload_device, stage
 from dsgen.lint.mark import Mark, error
 from dsgen.lint.rule import rule
+from dsgen.lint.schema_walk import is_misspelt
 from dsgen.lint.target import LintTarget
 
 _SECTIONS: tuple[Offload, ...] = ("offload_optimizer", "offload_param")
@@ -32,7 +33,8 @@ def nvme_without_path(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     if stage(file, target) != 3:
         return
     for what in _SECTIONS:
-        if offload_device(file, what) == "nvme" and file.get("zero_optimization", what, "nvme_path") is None:
+        path = ("zero_optimization", what, "nvme_path")
+        if offload_device(file, what) == "nvme" and file.get(*path) is None and not is_misspelt(file, target, *path):
             yield error(
                 ("zero_optimization", what, "device"),
                 f"{what} goes to nvme but has no nvme_path: DeepSpeed raises a TypeError",

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.mark import Mark, insert, warning
 from dsgen.lint.rule import rule
+from dsgen.lint.schema_walk import is_misspelt
 from dsgen.lint.target import LintTarget
 
 
@@ -12,7 +13,7 @@ from dsgen.lint.target import LintTarget
     about=("offload_optimizer", "offload_param"),
     source="deepspeed/runtime/zero/offload_config.py (device defaults to none)",
 )
-def offload_without_device(file: ConfigFile, _target: LintTarget) -> Iterator[Mark]:
+def offload_without_device(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """An offload section without a device: the device is then none, and nothing is offloaded.
 
     DeepSpeed's own documentation names cpu as the default; the code says none.
@@ -26,12 +27,12 @@ def offload_without_device(file: ConfigFile, _target: LintTarget) -> Iterator[Ma
     ```
     """
     for what in ("offload_optimizer", "offload_param"):
-        section = file.get("zero_optimization", what)
-        if isinstance(section, dict) and "device" not in section:
+        section, path = file.get("zero_optimization", what), ("zero_optimization", what, "device")
+        if isinstance(section, dict) and "device" not in section and not is_misspelt(file, target, *path):
             yield warning(
                 ("zero_optimization", what),
                 f"{what} has no device: the default is none, so nothing is offloaded",
                 help='write "device": "cpu" (or remove the section)',
                 on="key",
-                fix=insert('write "device": "cpu"', ("zero_optimization", what, "device"), "cpu", safe=False),
+                fix=insert('write "device": "cpu"', path, "cpu", safe=False),
             )

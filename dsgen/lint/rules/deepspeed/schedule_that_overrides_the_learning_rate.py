@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.mark import Mark, insert, replace, warning
 from dsgen.lint.rule import rule
+from dsgen.lint.schema_walk import is_misspelt
 from dsgen.lint.target import LintTarget
 
 # Beyond it stand infinities and slips, which are no rates.
@@ -46,6 +47,8 @@ def schedule_that_overrides_the_learning_rate(file: ConfigFile, target: LintTarg
     path = ("scheduler", "params", "warmup_max_lr")
     top, rate = file.get(*path, default=default), file.get("optimizer", "params", "lr")
     given = file.has(*path)
+    if is_misspelt(file, target, *path):
+        return
     if _is_rate(top) and (_is_rate(rate) or (rate == "auto" and not given)) and top != rate:
         yield warning(
             path if given else ("scheduler", "params"),

@@ -4,6 +4,7 @@ from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.effective import started, whole
 from dsgen.lint.mark import Mark, error, info
 from dsgen.lint.rule import rule
+from dsgen.lint.schema_walk import is_misspelt
 from dsgen.lint.target import LintTarget
 
 
@@ -37,7 +38,7 @@ def sequence_parallel_without_a_mesh(file: ConfigFile, target: LintTarget) -> It
     ```
     """
     size, data = whole(file.get("sequence_parallel_size")), whole(file.get("data_parallel_size"))
-    if size is None or size == 1:
+    if size is None or size == 1 or is_misspelt(file, target, "data_parallel_size"):
         return
     path = ("sequence_parallel_size",)
     world, length = target.world_size, target.sequence_length

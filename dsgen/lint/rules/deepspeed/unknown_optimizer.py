@@ -4,6 +4,7 @@ from dsgen.lint.class_names import check_name
 from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.mark import Mark, warning
 from dsgen.lint.rule import rule
+from dsgen.lint.schema_walk import is_misspelt
 from dsgen.lint.target import LintTarget
 
 
@@ -42,7 +43,7 @@ def unknown_optimizer(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     ```
     """
     section = file.section("optimizer")
-    if section and "type" not in section:
+    if section and "type" not in section and not is_misspelt(file, target, "optimizer", "type"):
         yield warning(
             ("optimizer",), "optimizer has no type: DeepSpeed ignores the section", help='write "type"', on="key"
         )

@@ -4,6 +4,7 @@ from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.effective import stage
 from dsgen.lint.mark import Mark, info, insert, replace
 from dsgen.lint.rule import rule
+from dsgen.lint.schema_walk import is_misspelt
 from dsgen.lint.target import LintTarget
 
 KEY = "stage3_gather_16bit_weights_on_model_save"
@@ -41,6 +42,8 @@ def weights_not_gathered_on_save(file: ConfigFile, target: LintTarget) -> Iterat
     if file.dialect == "python" or target.loaded_by not in ("transformers", "accelerate") or stage(file, target) != 3:
         return
     names = (KEY, "stage3_gather_fp16_weights_on_model_save", "gather_16bit_weights_on_model_save")
+    if any(is_misspelt(file, target, "zero_optimization", name) for name in names):
+        return
     given = [name for name in names if file.has("zero_optimization", name)]
     if any(file.get("zero_optimization", name) is not False for name in given):
         return

@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.mark import Mark, error, warning
-from dsgen.lint.names import closest
 from dsgen.lint.rule import rule
+from dsgen.lint.schema_walk import is_misspelt
 from dsgen.lint.target import LintTarget
 
 
@@ -32,8 +32,7 @@ def zero_section_missing_for_accelerate(file: ConfigFile, target: LintTarget) ->
     """
     if target.loaded_by not in ("accelerate", "transformers") or file.has("zero_optimization"):
         return
-    # A section under a misspelt name is told as that.
-    if any(key.lower().startswith("zero") and closest(key, ("zero_optimization",)) for key in file.section()):
+    if is_misspelt(file, target, "zero_optimization"):
         return
     is_certain = target.loaded_by == "accelerate"
     how = "accelerate raises" if is_certain else "accelerate, to which transformers hands it since 4.31, raises"
