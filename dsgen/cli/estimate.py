@@ -21,7 +21,7 @@ _FLAGS = (
     ("--host-memory", "SIZE", "RAM of one node (512GiB)"),
     ("--checkpointing", "KIND", "of activations: none, full, selective or every:2 (no config says it)"),
     ("--attention", "KERNEL", "eager, sdpa or flash (default: sdpa)"),
-    ("--method", "METHOD", "what is trained: full or lora (default: full)"),
+    ("--method", "METHOD", "what is trained: full, lora or qlora (default: full)"),
 )
 _COUNTS = (
     ("--gpus-per-node", "GPUs of one node"),

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     known.add_argument("--nodes", metavar="N", help="number of nodes")
     known.add_argument("--sequence-length", metavar="N", help="tokens per sequence")
     known.add_argument("--global-batch", metavar="N", help="sequences per optimizer step")
-    known.add_argument("--method", metavar="METHOD", help="full or lora")
+    known.add_argument("--method", metavar="METHOD", help="full, lora or qlora")
 
 
 def run(args: argparse.Namespace) -> int:

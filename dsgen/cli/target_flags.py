@@ -46,7 +46,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
         "metavar": "KIND",
         "help": "of activations: none, full, selective or every:2",
     },
-    "method": {"type": _looked_up("method"), "metavar": "METHOD", "help": "what is trained: full or lora"},
+    "method": {"type": _looked_up("method"), "metavar": "METHOD", "help": "what is trained: full, lora or qlora"},
     "spec": {"metavar": "SPEC", "help": "a spec.yaml that says all of these"},
 }
 NAMES = tuple(_FLAGS)

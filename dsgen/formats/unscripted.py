@@ -27,13 +27,18 @@ def unscripted(training: Training, compiled: str, *, by_trainer: bool = False) -
 
 def refuse_script(training: Training, shapes: Shapes) -> None:
     """Raises RefusedError where the training script would not do what was counted."""
-    asked = [key for key, is_asked, _ in _ASKED if is_asked(training)]
-    asked += ["a vision tower beside the decoder"] if has_tower(shapes) else []
-    if asked:
+    missing = not_scripted(training, shapes)
+    if missing:
         raise RefusedError.at(
-            f"the training script that dsgen writes does not do this yet: {', '.join(asked)}",
+            f"the training script that dsgen writes does not do this yet: {', '.join(missing)}",
             help="write the file alone (-o FILE): build then names what to add to a script of your own",
         )
+
+
+def not_scripted(training: Training, shapes: Shapes) -> list[str]:
+    """What was counted and no code that dsgen writes does."""
+    tower = ["a vision tower beside the decoder"] if has_tower(shapes) else []
+    return [key for key, is_asked, _ in _ASKED if is_asked(training)] + tower
 
 
 def _method(training: Training, _compiled: str, _by_trainer: bool) -> tuple[object, str, str]:

@@ -136,8 +136,8 @@ def _length(known: Mapping[SpecPath, Any]) -> str:
 
 
 def _method(text: str) -> Mapping[SpecPath, Any]:
-    if text.lower() not in ("full", "lora"):
-        raise ValueError(f"{text!r} is neither full nor lora")
+    if text.lower() not in ("full", "lora", "qlora"):
+        raise ValueError(f"{text!r} is not full, lora or qlora")
     return {("training", "method", "type"): text.lower()}
 
 
@@ -168,5 +168,5 @@ QUESTIONS = (
         _fixed(""),
         _whole(("training", "global_batch")),
     ),
-    Question(("training", "method", "type"), "Method (full or lora)", _fixed("full"), _method),
+    Question(("training", "method", "type"), "Method (full, lora or qlora)", _fixed("full"), _method),
 )

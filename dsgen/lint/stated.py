@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dsgen.shapes.values import Shapes
     from dsgen.spec.values import Method, Spec
 
-METHODS = ("full", "lora")
+METHODS = ("full", "lora", "qlora")
 _CHECKPOINTING = ("none", "full", "selective")
 
 
@@ -44,12 +44,28 @@ class StatedModel:
         return f"{size} parameters" if self.name == size else f"{self.name} ({size} parameters)"
 
     def trained(self, method: "Method | None") -> int:
-        """Parameters that get gradients; all of them where nobody named another method."""
-        if method is None or method.type == "full" or self.shapes is None:
+        """Parameters that get gradients; all that a spec does not freeze where nobody named another method."""
+        if self.shapes is None:
             return self.parameters
+        if method is None or method.type == "full":
+            return self.shapes.trainable
         from dsgen.shapes.lora import with_method
 
         return with_method(self.shapes, method).trainable
+
+    def stored(self, method: "Method | None", width: float) -> float:
+        """Bytes of the weights, ``width`` for each, but for matrices of blocks that the method holds in few bits; where
+        only the number of parameters is known, all of them."""
+        if method is None or method.quantization is None:
+            return width * self.parameters
+        from dsgen.facts.quantizations import quantizations
+
+        few = quantizations()[method.quantization].width
+        if self.shapes is None:
+            return few * self.parameters
+        blocks = self.shapes.blocks
+        matrices = sum(tensor.numel for block in blocks for tensor in block.tensors if len(tensor.shape) == 2)
+        return few * matrices + width * (self.parameters - matrices)
 
 
 def gpu(text: str) -> "Gpu":
@@ -170,7 +186,9 @@ def method(text: str) -> "Method":
     from dsgen.spec.values import Method
 
     if text not in METHODS:
-        raise Unknown(f"a method is {' or '.join(METHODS)}, not {text!r}")
+        raise Unknown(f"a method is full, lora or qlora, not {text!r}")
+    if text == "qlora":
+        return Method(type="lora", quantization="nf4")
     return Method(type=text)  # type: ignore[arg-type]
 
 
@@ -213,12 +231,13 @@ def of_spec(path: str) -> Mapping[str, Any]:
 def _model_of(spec: "Spec") -> StatedModel:
     """The spec's model; sizes without layers or width say how many parameters there are, and no more."""
     stated = spec.model
-    if stated.name is not None:
+    frozen = bool(spec.training.freeze)  # which parameters that is needs the tensors
+    if stated.name is not None and not frozen:
         try:
             return model(stated.name)
         except Unknown as unknown:
             raise InputError.at(str(unknown), spec.place("model")) from None
-    if stated.sizes is not None and stated.sizes.parameters is not None and stated.sizes.hidden is None:
+    if stated.sizes is not None and stated.sizes.parameters and stated.sizes.hidden is None and not frozen:
         count = stated.sizes.parameters
         return StatedModel(name=format_count(count), parameters=count)
     from dataclasses import replace

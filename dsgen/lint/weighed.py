@@ -54,11 +54,14 @@ def least_of(file: ConfigFile, target: LintTarget) -> Weighed | None:
     meant = Target(loaded_by=target.loaded_by or "deepspeed", versions={"deepspeed": versions.show(target.deepspeed)})
     try:
         reading = read(file.document, meant)
-        shapes = with_method(model.shapes, target.method or Method())
+        method = target.method or Method()
+        shapes = with_method(model.shapes, method)
         base = _base(file, target, micro, reading.wishes.precision or "fp32")
         if reading.open and _depends_on(reading.open):
             return None
         plan = obeyed(base, reading.wishes)
+        if method.quantization is not None and plan.zero_stage == 3:
+            return None  # weights in few bits that are sharded: no ledger counts these
         hardware = Hardware(
             gpu=gpu,
             gpus_per_node=plan.gpus_per_node,
@@ -71,6 +74,7 @@ def least_of(file: ConfigFile, target: LintTarget) -> Weighed | None:
             attention="flash",
             loss="fused_linear",
             optimizer=Optimizer(type=_optimizer(file)),
+            method=method if method.quantization is not None else Method(),
         )
         ledger = account(plan, shapes, training, target.sequence_length, hardware, meant)
     except (ProblemsError, ValueError, TypeError, ArithmeticError, LookupError):

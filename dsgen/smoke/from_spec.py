@@ -5,6 +5,7 @@ from pathlib import Path
 
 from dsgen.errors import InputError
 from dsgen.formats import writer
+from dsgen.formats.unscripted import not_scripted
 from dsgen.planner.job import Job, decide_spec
 from dsgen.smoke.decoders import decoder_of
 from dsgen.smoke.values import Case, Filling
@@ -39,7 +40,15 @@ def from_spec(path: Path) -> Case:
         family=job.shapes.architecture.family,
         checkpointing=plan.checkpointing,
         filling=None if job.target.loaded_by == "deepspeed" else _filling(job),
-        notes=(decided, *([note] if note else []), *([_WHOLE] if split else [])),
+        notes=(decided, *([note] if note else []), *([_WHOLE] if split else []), *_left_out(job)),
+    )
+
+
+def _left_out(job: Job) -> list[str]:
+    """What the spec asks of the code that trains, and the tiny model's does not do."""
+    missing = not_scripted(job.training, job.shapes)
+    return (
+        [f"the tiny model is trained without what the spec asks of the code: {', '.join(missing)}"] if missing else []
     )
 
 

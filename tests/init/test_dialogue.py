@@ -88,7 +88,7 @@ def test_answers_that_end_too_soon_leave_nothing(lines: int, tmp_path: Path) -> 
         ("\nh1000\n", "no GPU or node is called 'h1000'"),
         ("\n\nmany\n", "'many' is no whole number"),
         ("\n\n0\n", "0 is not between 1 and"),
-        ("\n\n\n\n\n\nprefix\n", "neither full nor lora"),
+        ("\n\n\n\n\n\nprefix\n", "is not full, lora or qlora"),
         ("\x1b[2J\n", "a character that has no place in a spec"),
     ],
 )

@@ -33,7 +33,7 @@ WRONG = {
     "--host-memory lots": "write 512GiB",
     "--host-memory 0GB": "write 512GiB",
     "--checkpointing every:0": "none, full, selective or every:2",
-    "--method adapters": "full or lora",
+    "--method adapters": "full, lora or qlora",
     "--sequence-length 0": "not a positive whole number",
     "--micro-batch -1": "not a positive whole number",
 }

@@ -20,8 +20,8 @@ def states_larger_than_the_gpu(file: ConfigFile, target: LintTarget) -> Iterator
 
     In 16 bit each parameter takes 2 bytes, its gradient 2, its fp32 copy 4 and Adam's states 8; stage 1 divides the
     last two by the ranks, stage 2 the gradient, too, stage 3 all; what is offloaded is not counted. Optimizers that
-    the config does not name count no states. Model, GPU and ranks come from ``--model``, ``--gpu``, ``--world-size`` or
-    a spec.
+    the config does not name count no states; qlora's weights have few bits. Model, GPU and ranks come from
+    ``--model``, ``--gpu``, ``--world-size`` or a spec.
 
     ```json bad --model llama-2-7b --gpu a100-80gb-sxm --world-size 8
     {"train_batch_size": 8, "bf16": {"enabled": true}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}}
@@ -39,6 +39,10 @@ def states_larger_than_the_gpu(file: ConfigFile, target: LintTarget) -> Iterator
 
     ```json good --model llama-2-7b --gpu rtx-4090 --method lora --world-size 1
     {"train_batch_size": 8, "bf16": {"enabled": true}}
+    ```
+
+    ```json good --model llama-2-70b --gpu a100-80gb-sxm --method qlora --world-size 8
+    {"train_batch_size": 8, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}
     ```
     """
     if target.model is None or target.gpu is None:
@@ -73,9 +77,9 @@ def _parts(file: ConfigFile, target: LintTarget, level: int) -> Iterator[tuple[s
     if ranks is None or c is None or model is None or file.has("pipeline"):
         return
     split = tensor_ranks(file)
-    whole, trained = model.parameters / split, model.trained(target.method) / split
+    trained = model.trained(target.method) / split
     if level < 3 or offload_device(file, "offload_param") in (None, "none"):
-        yield "weights", c * whole / (ranks if level == 3 else 1)
+        yield "weights", model.stored(target.method, c) / split / (ranks if level == 3 else 1)
     offloads = level > 0 and offload_device(file, "offload_optimizer") not in (None, "none")
     if offloads:
         return
