@@ -43,7 +43,7 @@ def many_gradients_added_in_bf16(file: ConfigFile, target: LintTarget) -> Iterat
     level = stage(file, target)
     if steps is None or not is_on(file, "bf16", target) or level not in (1, 2, 3):
         return
-    from dsgen.legality.gradient_sums import too_many  # late: it brings the plan along, for few files
+    from dsgen.legality.gradient_sums import too_many  # late: few files ask for it
 
     if steps < too_many("bf16"):
         return
