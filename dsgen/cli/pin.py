@@ -23,7 +23,7 @@ def pin(job: Job, source: Source, path: str) -> None:
         sys.stderr.write(f"{path} holds this plan already\n")
         return
     again = decide_spec(spec_of(Source(text, source.file, source.folder)))
-    if again.decision.chosen.plan != job.decision.chosen.plan:
+    if again.decision.chosen.plan != job.decision.chosen.plan or with_pins(text, again, path) != text:
         raise DsgenError.at("the plan can't be pinned: read back, the spec says another", Place(path))
     with end_on_signals():
         replace_file(file, _as_it_was(data, text))

@@ -112,15 +112,13 @@ def _new_section(text: str, root: Node, section: str, values: dict[str, Value]) 
 
 
 def _into_flow(text: str, node: Node, values: Mapping[str, Value]) -> TextEdit:
-    """Before the closing brace, after the last value."""
-    close = _end(text, node) - 1
-    inner = text[node.start + 1 : close]
-    kept = len(inner.rstrip(" \t\r\n"))
-    at = node.start + 1 + kept
-    if "#" in inner.rsplit("\n", 1)[-1] or not inner.strip():
-        at = close if inner.strip() else node.start + 1
-    joint = "" if not inner.strip() else " " if inner.rstrip().endswith(",") else ", "
-    return (at, at, joint + ", ".join(f"{key}: {_flow(value)}" for key, value in values.items()))
+    """After the last value, so before a comment behind it; a comma that ends the mapping stays at its end."""
+    pairs = ", ".join(f"{key}: {_flow(value)}" for key, value in values.items())
+    if node.members:
+        at = _end(text, node.members[-1].node)
+        return (at, at, f", {pairs}")
+    at = node.start + 1
+    return (at, at, pairs + " " * (text[at : at + 1] == "#"))
 
 
 def _flow(value: Value) -> str:

@@ -18,6 +18,10 @@ SPECS = {
     "a flow mapping": f"model: llama-2-7b\n{HARDWARE}want: {{zero_stage: 2, checkpointing: full}}  # both\n"
     "training: {global_batch: 64}\n",
     "a trailing comma": f"model: llama-2-7b\n{HARDWARE}want: {{zero_stage: 2,}}\n",
+    "a comment in a flow mapping": f"model: llama-2-7b\n{HARDWARE}want: {{\n  zero_stage: 2,  # two\n"
+    "  checkpointing: full  # all\n}\n",
+    "a comma and a comment": f"model: llama-2-7b\n{HARDWARE}want: {{\n  zero_stage: 2,  # two\n}}\n",
+    "an empty want with a comment": f"model: llama-2-7b\n{HARDWARE}want: {{# nothing\n}}\n",
     "an empty want": f"model: llama-2-7b\n{HARDWARE}want: {{}}\ntraining: {{global_batch: 64}}\n",
     "a null want": f"model: llama-2-7b\nwant:\n{HARDWARE}",
     "a tilde": f"model: llama-2-7b\nwant: ~  # nothing\n{HARDWARE}",
@@ -69,7 +73,7 @@ def test_what_was_there_stays(name: str) -> None:
     assert [line for line in text.splitlines() if line.lstrip().startswith("#")] == [
         line for line in after.splitlines() if line.lstrip().startswith("#")
     ]
-    for comment in ("# seven billion", "# we say so", "# both", "# nothing", "# must be"):
+    for comment in ("# seven billion", "# we say so", "# both", "# nothing", "# must be", "# two", "# all"):
         assert (comment in after) == (comment in text)
     if "\r\n" in text:
         assert after.count("\n") == after.count("\r\n")
