@@ -44,6 +44,11 @@ def read_named(path: str, *, strict: bool) -> Named:
 
     Raises InputError with the place where it can't be read, or is neither a config nor a spec.
     """
+    return _read(path, strict=strict, named_by=None)
+
+
+def _read(path: str, *, strict: bool, named_by: str | None) -> Named:
+    """named_by: accelerate's config that names the file, so that this is to be DeepSpeed's."""
     if (code := _code(path)) is not None:
         return Named(path, Path(path).absolute().parent, Document(""), False, code)
     data, name = _bytes(path)
@@ -60,6 +65,9 @@ def read_named(path: str, *, strict: bool) -> Named:
     value = root.value
     folder = working_folder() if path == "-" else Path(path).absolute().parent
     if isinstance(value, dict) and is_accelerate(value):
+        if named_by is not None:
+            message = f"names the DeepSpeed config {path}, but that is one of accelerate itself"
+            raise InputError.at(message, Place(named_by), "name the file with zero_optimization in it")
         return _of_accelerate(name, folder, value)
     is_spec = isinstance(value, dict) and "model" in value and "hardware" in value
     if not is_spec and not (isinstance(value, dict) and (not value or _OF_DEEPSPEED & value.keys())):
@@ -96,7 +104,7 @@ def _of_accelerate(name: str, folder: Path, value: Mapping[str, Any]) -> Named:
         return Named(name, folder, Document(text, read_json(text)), False, by_accelerate=found)
     for path in (Path(found.config_file), folder / found.config_file):
         if path.is_file():
-            return replace(read_named(str(path), strict=True), by_accelerate=found)
+            return replace(_read(str(path), strict=True, named_by=name), by_accelerate=found)
     raise InputError.at(f"names the DeepSpeed config {found.config_file}, which is not there", Place(name))
 
 

@@ -17,6 +17,7 @@ from dsgen.memory.account import account
 from dsgen.memory.fit import fit
 from dsgen.plan import Plan
 from dsgen.planner.job import Inputs
+from dsgen.planner.longest import longest
 from dsgen.planner.values import Candidate
 from dsgen.reading import Reading
 from dsgen.shapes.resolve import sequence_length_of, shapes_of
@@ -61,8 +62,8 @@ def estimate(named: Named, flags: Mapping[str, Any], base: Spec | None, versions
             spec, training=replace(spec.training, sequence_length=reading.get("training", "sequence_length"))
         )
     shapes, hardware = shapes_of(spec, runs=True), _with_path(hardware_of(spec), reading)
-    length, note = sequence_length_of(spec.training, shapes.architecture, spec.place("training", "sequence_length"))
-    plan, guessed = _plan(reading, spec, shapes, hardware, target, named)
+    length, note = _length(reading, spec, shapes, hardware, target, named)
+    plan, guessed = _plan(reading, spec, shapes, hardware, target, named, length)
     if plan is None:
         raise _missing(named.name, [_asked_batch(reading, named)])
     training = training_of(reading, spec.training, plan)
@@ -104,15 +105,38 @@ def _reading(named: Named, target: Target) -> Reading:
     return read(named.document, target)
 
 
-def _plan(
+def _length(
     reading: Reading, spec: Spec, shapes: Shapes, hardware: Hardware, target: Target, named: Named
+) -> tuple[int, str | None]:
+    """Tokens per sequence, and what to say of them; ``max`` is the longest with which the config fits."""
+    if not spec.training.longest or spec.training.sequence_length is not None:
+        return sequence_length_of(spec.training, shapes.architecture, spec.place("training", "sequence_length"))
+
+    def fits(tokens: int) -> bool:
+        plan, _ = _plan(reading, spec, shapes, hardware, target, named, tokens)
+        if plan is None:
+            return False
+        training = training_of(reading, spec.training, plan)
+        return _weigh(plan, shapes, training, tokens, hardware, target).fit.fits
+
+    return longest(spec.training, shapes.architecture, fits)
+
+
+def _plan(
+    reading: Reading,
+    spec: Spec,
+    shapes: Shapes,
+    hardware: Hardware,
+    target: Target,
+    named: Named,
+    sequence_length: int,
 ) -> tuple[Plan | None, tuple[str, ...]]:
     """The plan; what is refused of it with the place of the first batch size."""
     if named.by_accelerate is not None and named.by_accelerate.hybrid:
         # One copy of the states in each node (torch/distributed/fsdp/_init_utils.py:_init_intra_and_inter_node_groups).
         reading = replace(reading, wishes=replace(reading.wishes, shard_group=hardware.gpus_per_node))
     try:
-        return plan_of(reading, spec, shapes, hardware, target)
+        return plan_of(reading, spec, shapes, hardware, target, sequence_length)
     except RefusedError as error:
         member = named.document.member(("train_batch_size",))
         at = named.document.lines.place(member.key_start) if member is not None else (None, None)
@@ -179,7 +203,7 @@ def _may_know_the_batch(reading: Reading, flags: Mapping[str, Any], base: Spec |
 def _asked_batch(reading: Reading, named: Named) -> str:
     if named.code is not None:
         return "--micro-batch (the code writes none out)"
-    if reading.get("training", "global_batch") is None and not named.document.text:
+    if named.by_accelerate is not None and not named.document.text:
         return "--micro-batch (accelerate's config has none)"
     word = "auto" if "train_micro_batch_size_per_gpu" in reading.open else "not there"
     return f"--micro-batch (train_micro_batch_size_per_gpu is {word})"

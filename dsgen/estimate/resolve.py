@@ -8,6 +8,7 @@ from dsgen.estimate.batch import complete
 from dsgen.formats.deepspeed.read.walk import default
 from dsgen.hardware import Hardware
 from dsgen.plan import Buckets, Checkpointing, Plan, Precision, Swap, Wishes, obeyed
+from dsgen.planner.micro_batch import global_batch_of
 from dsgen.reading import Reading, checkpointing_of
 from dsgen.shapes.values import Shapes
 from dsgen.spec.values import Optimizer, Spec, Training
@@ -33,19 +34,19 @@ _SWAP = {
 
 
 def plan_of(
-    reading: Reading, spec: Spec, shapes: Shapes, hardware: Hardware, target: Target
+    reading: Reading, spec: Spec, shapes: Shapes, hardware: Hardware, target: Target, sequence_length: int
 ) -> tuple[Plan | None, tuple[str, ...]]:
     """The plan, and what was assumed; no plan where no micro-batch is known.
 
     Raises RefusedError where the batch sizes do not multiply.
     """
-    wishes, notes = reading.wishes, list[str]()
+    wishes, notes = _with_split_sequences(reading.wishes, spec, target), list[str]()
     ranks = (wishes.tensor_parallel or 1) * (wishes.ulysses or 1) * (wishes.context_parallel or 1)
     data_parallel = max(1, hardware.world_size // (ranks * (wishes.pipeline_parallel or 1)))
     train = reading.get("training", "global_batch")
     accumulation = _first(wishes.accumulation, spec.want.get("accumulation"))
     if train is None and accumulation is None:
-        train = spec.training.global_batch
+        train = global_batch_of(spec.training, sequence_length, 1)
         if train is None and "gradient_accumulation_steps" in reading.open:
             notes.append("gradient_accumulation_steps is open: accumulation 1 is assumed.")
     batch = complete(train, _first(wishes.micro_batch, spec.want.get("micro_batch")), accumulation, data_parallel)
@@ -82,6 +83,13 @@ def training_of(reading: Reading, training: Training, plan: Plan) -> Training:
         global_tokens=None,
         gradient_clipping=training.gradient_clipping if clipping is None else clipping,
     )
+
+
+def _with_split_sequences(wishes: Wishes, spec: Spec, target: Target) -> Wishes:
+    """A DeepSpeed config does not say that the Trainer splits sequences (ParallelismConfig does); a spec does."""
+    if wishes.ulysses is not None or target.format != "deepspeed":
+        return wishes
+    return replace(wishes, ulysses=_first(None, spec.want.get("ulysses")))
 
 
 def _first(read: Any, stated: Any) -> int | None:

@@ -55,6 +55,18 @@ def test_a_config_that_accelerate_names_is_read(capsys: pytest.CaptureFixture[st
     assert "ds.json, which is not there" in err
 
 
+@pytest.mark.parametrize("name", ["accelerate.yaml", "other.yaml"])
+def test_a_named_config_that_is_accelerates_own_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Itself, or one that names it in turn: nothing is read round and round."""
+    Path("other.yaml").write_text(
+        yaml.safe_dump(ACCELERATE | {"deepspeed_config": {"deepspeed_config_file": "accelerate.yaml"}}), "utf-8"
+    )
+    code, found, err = of_accelerate(ACCELERATE | {"deepspeed_config": {"deepspeed_config_file": name}}, capsys)
+    assert (code, found) == (2, {})
+    assert f"accelerate.yaml: names the DeepSpeed config {name}, but that is one of accelerate itself" in err
+    assert "help: name the file with zero_optimization in it" in err
+
+
 @pytest.mark.parametrize(
     ("section", "stage", "group", "device"),
     [
