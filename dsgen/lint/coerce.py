@@ -10,7 +10,7 @@ from typing import Any
 
 _WHOLE = re.compile(r"\s*[+-]?\d+(?:_\d+)*(?:\.0+)?\s*")
 _YES = {"1", "on", "t", "true", "y", "yes"}
-_NO = {"0", "off", "f", "false", "n", "no"}
+NO = {"0", "off", "f", "false", "n", "no"}
 
 REFUSED = object()
 
@@ -69,7 +69,7 @@ def _number(value: Any, _modern: bool) -> Any:
 
 def _boolean(value: Any, _modern: bool) -> Any:
     word = value.lower() if isinstance(value, str) else str(int(value)) if value in (0, 1) else ""
-    return True if word in _YES else False if word in _NO else REFUSED
+    return True if word in _YES else False if word in NO else REFUSED
 
 
 def _string(value: Any, modern: bool) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dsgen.lint import schema as sch
 from dsgen.lint import versions
-from dsgen.lint.coerce import REFUSED, by_pydantic, is_of, json_type
+from dsgen.lint.coerce import NO, REFUSED, by_pydantic, is_of, json_type
 from dsgen.lint.mark import Mark, error, info, replace, warning
 from dsgen.lint.slip import Kind
 from dsgen.lint.target import LintTarget
@@ -25,7 +25,6 @@ _NOUNS = {
     "object": "an object {...}",
     "null": "null",
 }
-_SAYS_NO = ("false", "False", "no", "off", "0")
 _BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "minimum": (operator.ge, "at least"),
     "maximum": (operator.le, "at most"),
@@ -89,13 +88,14 @@ def check_value(
 def _wrong_type(value: Any, key: _Key) -> Outcome:
     types, target = sch.types(key.words), key.target
     wanted = " or ".join(_NOUNS[kind] for kind in types if kind != "null" or len(types) == 1)
-    found = f"{key.name} is {_shown(value)}, {_NOUNS[json_type(value)]}; {wanted} is wanted"
+    noun = "" if value is None or isinstance(value, bool) else f", {_NOUNS[json_type(value)]}"
+    found = f"{key.name} is {_shown(value)}{noun}; {wanted} is wanted"
     if key.path == ("zero_optimization",) and isinstance(value, bool):
         stage = "stage 1" if value else "no ZeRO"
         message = f"{key.name}: {_shown(value)} is a form of old times, read as {stage}"
         return "wrong-type", warning(key.path, message, help='write {"stage": 1}')
     if goes_by_truth(key.words, key.pydantic, target):
-        harm = value in _SAYS_NO and bool(value)
+        harm = isinstance(value, str) and value.lower() in NO
         taken = f"{found}; {target.library} takes {'any text' if isinstance(value, str) and value else 'it'}"
         message = f"{taken} for {_shown(bool(value))}"
         return "wrong-type", (error if harm else warning)(key.path, message, help=_instead(value, types))
@@ -110,7 +110,9 @@ def _wrong_type(value: Any, key: _Key) -> Outcome:
         message = f"{found}; {target.library} calculates with it as it is"
         return "wrong-type", (warning if key.late else error)(key.path, message, help=_instead(value, types))
     if made is REFUSED:
-        return "wrong-type", key.wrong(f"{found}:", "raises", _instead(value, types))
+        is_switch = isinstance(value, bool) and "enabled" in key.words.get("properties", {})
+        help = f'write {{"enabled": {_shown(value)}}}' if is_switch else _instead(value, types)
+        return "wrong-type", key.wrong(f"{found}:", "raises", help)
     ranged = _range(made, value, key)
     if ranged[0]:
         return ranged
@@ -179,7 +181,8 @@ def _range(value: Any, written: Any, key: _Key) -> Outcome:
         return None, None
     for keyword, (holds, relation) in _BOUNDS.items():
         if keyword in words and not holds(value, words[keyword]):
-            return "value-not-allowed", _out_of_range(f"{found} it must be {relation} {words[keyword]};", key)
+            help = f"write {_nearest_number(words[keyword], keyword, words)}"
+            return "value-not-allowed", _out_of_range(f"{found} it must be {relation} {words[keyword]};", key, help)
     return None, None
 
 
@@ -191,10 +194,21 @@ def _is_one_of(value: Any, allowed: list[Any], words: Mapping[str, Any]) -> bool
 
 def _out_of_range(message: str, key: _Key, help: str | None = None) -> Mark:
     """Most values out of range are refused; a few are taken for another one."""
+    default = key.words.get("default")
+    help = help or (f"leave it out: the default is {_shown(default)}" if default is not None else None)
     fallback = sch.facts(key.words).get("otherwise")
     if fallback:
         return warning(key.path, f"{message} {key.target.library} {fallback}", help=help)
     return key.wrong(message, "refuses it", help)
+
+
+def _nearest_number(bound: Any, keyword: str, words: Mapping[str, Any]) -> str:
+    is_least = "inimum" in keyword
+    if keyword.startswith("exclusive"):
+        if "integer" not in sch.types(words):
+            return f"a number {'above' if is_least else 'below'} {bound}"
+        bound += 1 if is_least else -1
+    return f"{bound} or {'more' if is_least else 'less'}"
 
 
 def _nearest(value: Any, allowed: list[Any]) -> str | None:

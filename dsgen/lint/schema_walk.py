@@ -127,7 +127,8 @@ def _out_of_its_versions(schema: sch.Schema, parent: sch.Schema, path: Keys, tar
     if not versions.at_least(target.deepspeed, facts.get("since")):
         lot = "refuses it" if refused else "ignores it"
         message = f"{path[-1]!r} came with DeepSpeed {facts['since']}; {target.library} {lot}"
-        yield Slip("key-of-a-later-version", (error if refused else warning)(path, message, on="key"))
+        help = f"remove it, or use DeepSpeed {facts['since']} or newer"
+        yield Slip("key-of-a-later-version", (error if refused else warning)(path, message, help=help, on="key"))
         return
     refused = refused or facts.get("then") == "refused"
     if "renamed_to" in facts:

@@ -7,7 +7,7 @@ from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
 _DEFAULT = 5e8
-# Leaves the buffers a quarter of the card: beyond that they are what does not fit.
+# A matter of judgement, so it is advice only: a quarter of the card.
 _SHARE = 4
 
 
@@ -21,11 +21,18 @@ def bucket_larger_than_the_model(file: ConfigFile, target: LintTarget) -> Iterat
     """A reduce bucket for more gradients than there are, or one that takes much of the GPU.
 
     The gradient buffer holds reduce_bucket_size elements whatever the model's size, twice with overlap_comm at stages 1
-    and 2. Beyond the number of parameters it is never filled. Model and GPU come from ``--model``, ``--gpu`` or a spec.
+    and 2. Beyond the number of parameters it is never filled; up to it, stages 1 and 2 hold at least as many weights
+    beside it. If both are more than the GPU has, no model is right for it; from a quarter of the GPU on it is advice
+    (``--info``). Model and GPU come from ``--model``, ``--gpu`` or a spec.
 
     ```json bad --model 110M
     {"train_batch_size": 8, "fp16": {"enabled": true},
      "zero_optimization": {"stage": 2, "overlap_comm": true, "reduce_bucket_size": 5e8}}
+    ```
+
+    ```json bad --gpu rtx-4090
+    {"train_batch_size": 8, "bf16": {"enabled": true},
+     "zero_optimization": {"stage": 2, "overlap_comm": true, "reduce_bucket_size": 5e9}}
     ```
 
     ```json bad --gpu rtx-4090
@@ -70,9 +77,12 @@ def bucket_larger_than_the_model(file: ConfigFile, target: LintTarget) -> Iterat
             on="value",
         )
     elif gpu is not None and held > gpu.memory / _SHARE:
-        yield warning(
+        weights = size * c if level != 3 else 0
+        never = held + weights > gpu.memory
+        beside = f" beside at least {in_bytes(weights)} of weights if it is ever filled," if never and weights else ""
+        yield (warning if never else info)(
             path,
-            f"{key} makes a buffer of {amount} of the {in_bytes(gpu.memory)} that {gpu.name} has",
+            f"{key} makes a buffer of {amount}{beside} of the {in_bytes(gpu.memory)} that {gpu.name} has",
             help=f"write {elements(_DEFAULT if c * 2 * _DEFAULT < gpu.memory / _SHARE else 2e8)} or less"
             + (", or overlap_comm false" if twice else ""),
         )

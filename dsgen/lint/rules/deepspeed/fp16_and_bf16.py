@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 
+from dsgen.lint.coerce import NO
 from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.effective import is_on
 from dsgen.lint.mark import Mark, error
@@ -23,7 +24,7 @@ def fp16_and_bf16(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     ```
 
     ```json bad --deepspeed 0.16.4 also=DS111
-    {"train_batch_size": 8, "fp16": {"enabled": "false"}, "bf16": {"enabled": true}}
+    {"train_batch_size": 8, "fp16": {"enabled": "True"}, "bf16": {"enabled": true}}
     ```
 
     ```json good
@@ -32,6 +33,9 @@ def fp16_and_bf16(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """
     bf16 = "bf16" if file.has("bf16") else "bfloat16"
     if is_on(file, "fp16", target) and is_on(file, bf16, target):
+        written = [file.get(name, "enabled") for name in ("fp16", bf16)]
+        if any(value == "auto" or (isinstance(value, str) and value.lower() in NO) for value in written):
+            return  # DS405 and DS111 say that such a text switches it on
         text = [name for name in ("fp16", bf16) if file.get(name, "enabled") is not True]
         why = f" ({target.library} takes any text for true, so {text[0]} is on)" if text else ""
         yield error(

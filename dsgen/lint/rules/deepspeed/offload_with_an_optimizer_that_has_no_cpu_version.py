@@ -45,6 +45,8 @@ def offload_with_an_optimizer_that_has_no_cpu_version(file: ConfigFile, target: 
         yield error(
             ("optimizer", "type"), "Lamb is a CUDA optimizer; with offload its step would run on the CPU", help=_USE
         )
+    elif name in _TORCH and file.get("zero_allow_untested_optimizer", default=False) is False:
+        return  # the engine raises, whether it is offloaded or not: DS506
     elif name in _TORCH or by_torch:
         asked = "torch_adam asks for" if by_torch else f"{name} is"
         message = (
