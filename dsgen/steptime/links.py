@@ -11,6 +11,9 @@ from dsgen.facts.constants import constant
 from dsgen.hardware import Hardware
 from dsgen.steptime.machine import PCIE
 
+_TREE = 2
+"""Nodes over which a tree spares the network against a ring: over more, both carry some 2 S."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
@@ -28,26 +31,38 @@ class Links:
         return min(ranks, ceil(ranks * stride / self.gpus_per_node))
 
     def gather(self, size: float, ranks: int, stride: int = 1) -> float:
-        """Seconds of an all-gather, or of a reduce-scatter, of ``size`` bytes in all: the slower of
-
-        - S (N - 1) / N over a GPU's links in its node,
-        - S (M - 1) / M over a node's network cards, which the groups that its GPUs are in share,
-
+        """Seconds of an all-gather, or of a reduce-scatter, of ``size`` bytes in all: S (N - 1) / N over the slowest
+        hop of a ring, a GPU's links in its node or a node's network cards, which the groups that its GPUs are in share;
         and a start-up for each step of the ring, or of a tree where that is shorter.
-        Source: ring algorithms, Thakur et al. 2005; NCCL's rings enter a node over every card at once.
+
+        NCCL has rings alone for both (src/graph/tuning.cc: algorithms other than the ring only for an all-reduce), and
+        all but a rank's own part passes each hop, the network's too: nearly S, where a node needs S (M - 1) / M.
+        Source: Thakur et al. 2005; NCCL's rings enter a node over every card at once.
         """
         if ranks <= 1 or size <= 0:
             return 0.0
         span = self.nodes_of(ranks, stride)
         groups = min(stride, self.gpus_per_node)
-        seconds = size * (ranks - 1) / ranks / self.inside if span < ranks else 0.0
+        hop = self.inside if span < ranks else self.node / groups
         if span > 1:
-            seconds = max(seconds, size * (span - 1) / span / (self.node / groups))
-        return seconds + constant("collective_start") * (1 + (span > 1) * span.bit_length())
+            hop = min(hop, self.node / groups)
+        return size * (ranks - 1) / ranks / hop + self._start(span)
 
     def reduce(self, size: float, ranks: int, stride: int = 1) -> float:
-        """Seconds of an all-reduce: a reduce-scatter and an all-gather."""
-        return 2 * self.gather(size, ranks, stride)
+        """Seconds of an all-reduce: a reduce-scatter and an all-gather, unless it spans two nodes. There NCCL takes a
+        tree, which goes over the network once with S each way (tuning.cc: ncclTopoTuneModel).
+        """
+        span = self.nodes_of(ranks, stride)
+        if span != _TREE or size <= 0:
+            return 2 * self.gather(size, ranks, stride)
+        seconds = size / (self.node / min(stride, self.gpus_per_node))
+        if span < ranks:
+            seconds = max(seconds, 2 * size * (ranks - 1) / ranks / self.inside)
+        return seconds + 2 * self._start(span)
+
+    @staticmethod
+    def _start(span: int) -> float:
+        return constant("collective_start") * (1 + (span > 1) * span.bit_length())
 
     def exchange(self, size: float, ranks: int, stride: int = 1) -> float:
         """Seconds of an all-to-all in which each rank holds ``size`` bytes, and keeps 1 / N of them.

@@ -10,6 +10,8 @@ from dsgen.facts.constants import constant
 from dsgen.facts.quantizations import quantizations
 from dsgen.steptime.setting import Setting
 
+_GATHERED = 3
+"""Stage from which weights are gathered pass by pass, and gradients reduced into shards."""
 _EIGHT_BITS = 0.5
 """qwZ: weights of two bytes go in one."""
 _FOUR_BITS = 0.25
@@ -43,7 +45,8 @@ def exchange_of(setting: Setting) -> Exchange:
       and scattered; FSDP without a sync does the latter for the last one only. FSDP's SHARD_GRAD_OP (stage 2) keeps
       the weights from one pass to the next.
     - Stages 1 and 2: gradients are reduced and scattered (stage 2 for every micro-batch), updated weights gathered when
-      the optimizer is done.
+      the optimizer is done. DeepSpeed's all-reduce whole buckets, of which each rank keeps its part: half as much again
+      as the paper's volume (deepspeed/runtime/zero/stage_1_and_2.py: average_tensor, use_multi_rank_bucket_allreduce).
     - Stage 0: an all-reduce.
     - In a group smaller than all ranks (HSDP, ZeRO-1 groups), all-reduces of the shard among the groups come on top.
     """
@@ -95,7 +98,8 @@ def _weight_width(setting: Setting) -> float:
 
 
 def _reduced(setting: Setting, ranks: int) -> float:
-    """Seconds to reduce the gradients: reduce-scatter in the group, all-reduce among groups; all-reduce at stage 0."""
+    """Seconds to reduce the gradients: reduce-scatter in the group, all-reduce among groups; all-reduce at stage 0, and
+    at DeepSpeed's stages 1 and 2."""
     plan, links = setting.plan, setting.links
     size, stride = setting.trainable * setting.reduce_width, plan.tensor_parallel
     if plan.zeropp.quantized_gradients:
@@ -104,7 +108,7 @@ def _reduced(setting: Setting, ranks: int) -> float:
         near = max(1, ranks // span)
         seconds = links.exchange(size * _FOUR_BITS, near, stride)
         return seconds + links.exchange(size * _FOUR_BITS / near, span, stride * near)
-    if not plan.zero_stage:
+    if not plan.zero_stage or (plan.zero_stage < _GATHERED and setting.target.format == "deepspeed"):
         return links.reduce(size, ranks, stride)
     group = min(setting.shards, ranks)
     seconds = links.gather(size, group, stride)

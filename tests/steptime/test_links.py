@@ -24,11 +24,22 @@ def test_a_gather_in_a_node_moves_all_but_the_own_part() -> None:
     assert LINKS.gather(8 * GB, 1) == 0
 
 
-def test_a_gather_over_nodes_is_bound_by_what_enters_a_node() -> None:
-    """Of 4 nodes, each must receive three quarters over all of its cards; unless the links inside are slower still."""
+def test_a_gather_over_nodes_is_a_ring_of_all_ranks() -> None:
+    """All but a rank's own part passes the slowest hop: the cards of a node; unless the links inside are slower."""
+    assert LINKS.gather(8 * GB, 32) == pytest.approx(8 * 31 / 32 / 200)
+    assert LINKS.gather(8 * GB, 16) == pytest.approx(8 * 15 / 16 / 200)
+    fast = replace(LINKS, node=400 * GB)
+    assert fast.gather(8 * GB, 32) == pytest.approx(8 * 31 / 32 / 240)
+
+
+def test_an_all_reduce_of_two_nodes_is_a_tree() -> None:
+    """Each node sends its sum once and gets the whole once; of more nodes a ring is as good."""
     slow = replace(LINKS, node=100 * GB)
-    assert slow.gather(8 * GB, 32) == pytest.approx(8 * 3 / 4 / 100)
-    assert LINKS.gather(8 * GB, 32) == pytest.approx(8 * 31 / 32 / 240)
+    assert slow.reduce(8 * GB, 16) == pytest.approx(8 / 100)
+    assert replace(LINKS, node=400 * GB).reduce(8 * GB, 16) == pytest.approx(2 * 8 * 15 / 16 / 240)
+    assert slow.reduce(8 * GB, 32) == pytest.approx(2 * 8 * 31 / 32 / 100)
+    # A rank a node, eight such groups: a ring of two sends as much.
+    assert slow.reduce(8 * GB, 2, stride=8) == pytest.approx(2 * 8 / 2 / (100 / 8))
 
 
 def test_groups_across_nodes_share_the_cards_of_a_node() -> None:
