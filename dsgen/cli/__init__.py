@@ -31,7 +31,7 @@ COMMANDS = {
     "score": "hold predicted memory and throughput against measured runs",
     "calibrate": "tune the named constants with your own runs",
     "rule": "explain a lint rule, with examples",
-    "show": "list the models, GPUs, nodes and lint rules that dsgen knows",
+    "show": "list the models, GPUs, nodes, lint rules and columns of measured runs that dsgen knows",
 }
 
 

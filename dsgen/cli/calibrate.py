@@ -15,7 +15,9 @@ from dsgen.score.runs import read_runs
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of this command."""
-    parser.add_argument("runs", metavar="RUNS.csv", help="one measured run a row, as for dsgen score")
+    parser.add_argument(
+        "runs", metavar="RUNS.csv", help="one measured run a row, as for dsgen score (dsgen show columns)"
+    )
     parser.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="where the constants go: plan --calibration FILE"
     )

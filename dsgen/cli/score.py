@@ -14,7 +14,9 @@ from dsgen.score.throughput_summary import throughput_summary
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of this command."""
-    parser.add_argument("runs", metavar="RUNS.csv", help="one measured run a row; the first line names the columns")
+    parser.add_argument(
+        "runs", metavar="RUNS.csv", help="one measured run a row; the first line names the columns (dsgen show columns)"
+    )
     parser.add_argument("--format", choices=["text", "json"], default="text", help="form of the output")
     parser.add_argument("--rows", action="store_true", help="print every row, too (JSON always has them)")
     parser.add_argument(

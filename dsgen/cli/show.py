@@ -139,6 +139,24 @@ def _rules() -> list[Row]:
     ]
 
 
+def _columns() -> list[Row]:
+    from dsgen.score.columns import COUNTS, NEEDED, NUMBERS, REQUIRED, TEXTS
+
+    kinds = {"text": TEXTS, "whole number": COUNTS, "number": NUMBERS}
+    found = [
+        {
+            "name": name,
+            "cell": kind,
+            "needed": "file" if name in REQUIRED else "memory" if name in NEEDED else None,
+            "says": says,
+        }
+        for kind, columns in kinds.items()
+        for name, says in columns.items()
+    ]
+    # What is needed comes first.
+    return sorted(found, key=lambda row: ("file", "memory", None).index(row["needed"]))
+
+
 @dataclass(frozen=True, slots=True)
 class _Table:
     read: Callable[[], list[Row]]
@@ -191,6 +209,10 @@ _TABLES: Mapping[str, _Table] = {
             "NVMe": _scaled("nvme", 1e12, "{:.2f}TB"),
             "Gbit/s": _plain("inter_node_gbit_s"),
         },
+    ),
+    "columns": _Table(
+        _columns,
+        {"column": _plain("name"), "cell": _plain("cell"), "needed": _plain("needed"), "says": _plain("says")},
     ),
     "rules": _Table(_rules, {"code": _plain("code"), "rule": _plain("name"), "finds": _plain("finds")}),
 }

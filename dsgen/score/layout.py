@@ -38,7 +38,7 @@ _BUCKETS = Buckets(
 
 def target_of(run: Run) -> tuple[int, Target]:
     """The ZeRO stage, and the framework."""
-    sharding, framework = run.texts["sharding"], run.texts["framework"]
+    sharding, framework = run.texts["sharding"].replace("zero-", "zero"), run.texts["framework"]
     for start, stage, form in _STAGES:
         if sharding.startswith(start):
             return stage, Target(format="megatron" if framework.startswith("megatron") else form)
@@ -64,7 +64,7 @@ def plan_of(run: Run) -> tuple[Plan, Target]:
         gpus_per_node=ceil(world / counts["nodes"]),
         zero_stage=stage,
         precision=_precision(run),
-        checkpointing=_checkpointing(run),
+        checkpointing=_checkpointing(run, target),
         micro_batch=counts["micro_batch"],
         accumulation=counts["grad_accum"],
         buckets=_BUCKETS,
@@ -103,7 +103,7 @@ def _precision(run: Run) -> Precision:
     raise SkippedError(f"compute type {name!r} has no formula")
 
 
-def _checkpointing(run: Run) -> Checkpointing:
+def _checkpointing(run: Run, target: Target) -> Checkpointing:
     name = run.texts["act_ckpt"]
     every = re.fullmatch(r"selective_layer\(every (\d+)\)", name)
     if every:
@@ -117,6 +117,9 @@ def _checkpointing(run: Run) -> Checkpointing:
     if name.startswith("full"):
         return Checkpointing("full")
     if name in kinds:
+        # Parts of a block, as Megatron recomputes them: its ledger has them, no other.
+        if kinds[name].startswith("core_attention") and target.format != "megatron":
+            raise SkippedError(f"checkpointing {name!r} has a formula for Megatron only")
         return Checkpointing(kinds[name])
     raise SkippedError(
         "the row does not say what is checkpointed" if not name else f"checkpointing {name!r} is unknown"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from dsgen.facts.models import find_model
 from dsgen.score.runs import Run
 from dsgen.score.skipped import SkippedError
-from dsgen.shapes.from_row import architecture
+from dsgen.shapes.from_row import PLANNED, architecture
 from dsgen.shapes.tensors import MOST_LAYERS, build
 from dsgen.shapes.values import Architecture, Shapes
 
@@ -18,9 +18,11 @@ _NEEDED = ("hidden", "layers", "heads", "intermediate", "vocab")
 
 def shapes_of(run: Run) -> Shapes:
     """All weights trained; raises SkippedError where the row leaves the sizes open."""
+    run = _completed(run)
     missing = [name for name in _NEEDED if run.counts[name] is None]
     if missing:
-        raise SkippedError(f"the row says nothing of {', '.join(missing)}")
+        unknown = f"{run.texts['model']!r} is no model of dsgen's table, and " if len(missing) == len(_NEEDED) else ""
+        raise SkippedError(f"{unknown}the row says nothing of {', '.join(missing)}")
     if (run.counts["layers"] or 0) > MOST_LAYERS:
         raise SkippedError(f"{run.counts['layers']} layers are more than {MOST_LAYERS}")
     made = [build(run.texts["model"], arch) for arch in _candidates(run)]
@@ -32,6 +34,19 @@ def shapes_of(run: Run) -> Shapes:
     if abs(off) > _TOLERANCE:
         raise SkippedError(f"the sizes make {best.parameters / 1e9:.3f}B parameters, the row says {stated:g}B")
     return best
+
+
+def _completed(run: Run) -> Run:
+    """The run with what its cells leave open taken from the model of that name, unless they speak of another one."""
+    model = find_model(run.texts["model"])
+    if model is None or model.kind not in PLANNED:
+        return run
+    known = {name: getattr(model, name) for name in (*_NEEDED, "kv_heads")}
+    if any(run.counts[name] not in (None, known[name]) for name in ("hidden", "layers", "heads", "intermediate")):
+        return run
+    counts = {name: known.get(name) if count is None else count for name, count in run.counts.items()}
+    tied = run.texts["tied_emb"] or ("yes" if model.tied else "no")
+    return replace(run, counts=counts, texts={**run.texts, "tied_emb": tied})
 
 
 def _candidates(run: Run) -> Iterator[Architecture]:

@@ -104,7 +104,11 @@ def _check(file: str, header: list[str]) -> None:
         from dsgen.spec.words import listed
 
         problems.append(
-            Problem(f"no column {listed(missing, 'and')}", Place(file, 1), "the first line names the columns of a run")
+            Problem(
+                f"no column {listed(missing, 'and')}",
+                Place(file, 1),
+                "the first line names the columns of a run: dsgen show columns lists them",
+            )
         )
     if problems:
         raise InputError(*problems)

@@ -84,3 +84,12 @@ def test_on_a_terminal_no_name_is_cut(capsys: pytest.CaptureFixture[str], monkey
     text = re.sub(r"\x1b\[[0-9;]*m", "", shown(capsys, "gpus", "h100"))
     assert "h100-80gb-pcie" in text
     assert all(len(line) <= 60 for line in text.splitlines())
+
+
+def test_columns_of_measured_runs_are_listed_with_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
+    from dsgen.score.columns import KNOWN
+
+    listed = {row["name"]: row for row in as_json(capsys, "columns")["columns"]}
+    assert listed.keys() == KNOWN - {"source_ref", "locator"}
+    assert (listed["micro_batch"]["cell"], listed["micro_batch"]["needed"]) == ("whole number", "file")
+    assert (listed["attention"]["needed"], listed["notes"]["needed"]) == ("memory", None)
