@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO
 
+from dsgen.errors import InputError, Place
 from dsgen.lint.check import Checked, Request, settings_for
 from dsgen.lint.finding import RANK
 from dsgen.report.lint_view import LintView
@@ -58,7 +59,10 @@ def _shows_colours(stream: IO[str]) -> bool:
 
 
 def print_diff(checked: Sequence[Checked]) -> int:
-    """Prints what fixes would change, in the form that ``patch`` and ``git apply`` take; 1 where they would."""
+    """Prints what fixes would change, in the form that ``patch`` and ``git apply`` take; 1 where they would.
+
+    How much is not cured by that is said beside it: an exit code of 1 is never left unexplained.
+    """
     from difflib import unified_diff
 
     for done in checked:
@@ -68,6 +72,10 @@ def print_diff(checked: Sequence[Checked]) -> int:
             before, after = (data.decode(encoding).splitlines(True) for data in (done.source.data, done.data))
             for line in unified_diff(before, after, f"a/{name}", f"b/{name}"):
                 sys.stdout.write(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
+    left = sum(len(done.findings) for done in checked)
+    if left:
+        many = "1 finding is" if left == 1 else f"{left} findings are"
+        print(f"{many} left as found; dsgen lint without --diff says what", file=sys.stderr)
     return int(any(done.fixed for done in checked))
 
 
@@ -82,10 +90,13 @@ def write_fixed(done: Checked) -> None:
 
 
 def write_baseline(path: Path, checked: Sequence[Checked]) -> int:
-    """Writes what was found to a baseline."""
+    """Writes what was found to a baseline; never over a file that was linted, which a slip of the shell may name."""
     from dsgen.cli.output import replace_file
-    from dsgen.lint.baseline import baseline_text
+    from dsgen.lint.baseline import baseline_text, is_baseline
 
+    linted = {os.path.realpath(done.source.name) for done in checked if not done.source.is_stdin}
+    if os.path.realpath(path) in linted and not is_baseline(path):
+        raise InputError.at("was linted itself: a baseline would replace it", Place(str(path)), "name another file")
     findings = [finding for done in checked for finding in done.findings]
     texts = {done.source.name: done.text for done in checked}
     replace_file(path, baseline_text(path, findings, texts).encode())

@@ -48,11 +48,12 @@ def read_calibration(file: str) -> Calibration:
     """Raises InputError for whatever is not what ``dsgen calibrate`` writes."""
     place = Place(file)
     try:
-        data = Path(file).read_bytes()
+        with open(file, "rb") as opened:
+            data = opened.read(_LARGEST + 1)  # a device has no end
     except OSError as error:
         raise InputError.at(f"cannot be read: {error.strerror or error}", place) from error
     if len(data) > _LARGEST:
-        raise InputError.at(f"has {len(data)} bytes, a calibration a few thousand", place)
+        raise InputError.at(f"has more than {_LARGEST} bytes, a calibration a few thousand", place)
     try:
         document = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_number)
     except (UnicodeDecodeError, RecursionError) as error:

@@ -13,6 +13,9 @@ from pathlib import Path
 from dsgen.errors import InputError, Place
 from dsgen.lint.finding import Finding
 
+# A hundred thousand findings. The bound keeps a device, or another file that was meant, from being read to its end.
+_MOST_BYTES = 16 << 20
+
 _Entry = tuple[str, str, str]
 """File (relative to the baseline's folder), code, what it is about."""
 
@@ -48,7 +51,8 @@ def read_baseline(path: Path) -> Baseline:
         InputError: it cannot be read, or is none.
     """
     try:
-        content = json.loads(path.read_text("utf-8"))
+        with open(path, "rb") as file:
+            content = json.loads(file.read(_MOST_BYTES))  # of more, half a value is read, which is none
         if content["version"] != 1:
             raise ValueError("another version wrote it")
         known = {(str(row["file"]), str(row["code"]), str(row["at"])): int(row["count"]) for row in content["findings"]}
@@ -59,6 +63,15 @@ def read_baseline(path: Path) -> Baseline:
         help = "write it anew with --write-baseline"
         raise InputError.at("is no baseline of dsgen lint", Place(str(path)), help) from None
     return Baseline(path.resolve().parent, known)
+
+
+def is_baseline(path: Path) -> bool:
+    """Whether that is what a file holds."""
+    try:
+        read_baseline(path)
+    except InputError:
+        return False
+    return True
 
 
 def baseline_text(path: Path, findings: Iterable[Finding], texts: Mapping[str, str]) -> str:

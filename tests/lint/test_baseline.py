@@ -68,6 +68,26 @@ def test_other_files_are_refused(text: str, capsys: pytest.CaptureFixture[str]) 
     assert "known.json: is no baseline of dsgen lint" in capsys.readouterr().err
 
 
+def test_a_device_without_an_end_is_not_read_to_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", "configs/ds.json", "--baseline", "/dev/zero"]) == 2
+    assert "/dev/zero: is no baseline of dsgen lint" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("linted", ["configs", "configs/ds.json"])
+def test_what_was_linted_is_not_replaced(linted: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("link.json").symlink_to("configs/ds.json")
+    for path in ("configs/ds.json", "link.json"):
+        assert main(["lint", linted, "--write-baseline", path]) == 2
+        assert f"{path}: was linted itself" in capsys.readouterr().err
+    assert Path("configs/ds.json").read_text("utf-8") == OLD
+
+
+def test_a_baseline_that_was_named_with_all_others_is_written_anew() -> None:
+    """``dsgen lint *.json --write-baseline known.json``."""
+    assert main(["lint", "configs/ds.json", "known.json", "--write-baseline", "known.json"]) == 0
+    assert lint() == 0
+
+
 def test_a_missing_one_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     Path("known.json").unlink()
     assert lint() == 2

@@ -102,7 +102,9 @@ def test_diff_changes_nothing_and_can_be_applied(file: Path, capsys: pytest.Capt
     subprocess.run(["git", "apply", "--unidiff-zero", "-"], input=patch.encode(), check=True, timeout=60)
     assert file.read_text("utf-8") == SAFELY
     assert lint(file, "--diff") == 1, "the loss scale is left"
-    assert capsys.readouterr().out == ""
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert seen.err == "1 finding is left as found; dsgen lint without --diff says what\n"
 
 
 def test_exit_codes_follow_what_is_left(file: Path) -> None:

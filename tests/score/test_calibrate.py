@@ -202,6 +202,13 @@ def test_a_hostile_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "Traceback" not in err
 
 
+def test_a_device_without_an_end_is_not_read_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(SPEC, encoding="utf-8")
+    assert main(["plan", str(spec), "--calibration", "/dev/zero"]) == 2
+    assert "/dev/zero: has more than 1000000 bytes" in capsys.readouterr().err
+
+
 def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text(SPEC, encoding="utf-8")
