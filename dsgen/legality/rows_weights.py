@@ -18,8 +18,8 @@ ROWS = (
         formats=("deepspeed",),
         forbidden=lambda case: _quantized(case) and case.plan.zero_stage == 3,
         why=(
-            "dsgen does not count sharded weights in few bits yet (stage 3 shards them only where bnb_4bit_quant_storage "
-            "is the compute type); use zero_stage 0 to 2, or method: {{type: lora}}"
+            "dsgen does not count sharded weights in few bits yet (stage 3 shards them only where "
+            "bnb_4bit_quant_storage is the compute type); use zero_stage 0 to 2, or method: {{type: lora}}"
         ),
         source="dsgen itself: dsgen/memory/states.py",
         fields=("zero_stage", "method"),
