@@ -7,7 +7,7 @@ constant: it stays near what is stated, unless rows say otherwise. By iterativel
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import exp, log, sqrt
 from typing import Protocol
 
@@ -20,10 +20,16 @@ class Trust:
 
     freedom: float = 0.35
     """Standard deviation of a constant's logarithm around what is stated (s)."""
+    freedoms: Mapping[str, float] = field(default_factory=dict)
+    """Likewise, of constants that have one of their own."""
     noise: float = 1.0
     """Residual of a row that is as unlikely as a constant one s away."""
     sources_alike: bool = True
     """A row weighs one over the root of its source's rows; otherwise all weigh alike."""
+
+    def of(self, name: str) -> float:
+        """One constant's freedom."""
+        return self.freedoms.get(name, self.freedom)
 
 
 STATED = Trust()
@@ -137,7 +143,9 @@ def solve(rows: Sequence[Row], by: Sequence[Slope], names: Sequence[str], trust:
     weights = [(1 / sqrt(sizes[row.source]) if trust.sources_alike else 1) / trust.noise for row in rows]
     moved = [0.0] * len(names)
     for _ in range(_ROUNDS):
-        matrix = [[(1 / trust.freedom**2 if i == j else 0.0) for j in range(len(names))] for i in range(len(names))]
+        matrix = [
+            [(1 / trust.of(name) ** 2 if i == j else 0.0) for j in range(len(names))] for i, name in enumerate(names)
+        ]
         right = [0.0] * len(names)
         for slope, weight in zip(by, weights, strict=True):
             left = slope.at + sum(each * move for each, move in zip(slope.by, moved, strict=True))

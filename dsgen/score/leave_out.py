@@ -1,15 +1,16 @@
 """Whether a named constant is tuned to a source: errors with constants that all sources give, and without each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 
 from dsgen.facts.constants import constant
 from dsgen.facts.tunable import Kind, names_of
-from dsgen.score.fit import STATED, Held, Row, Trust, estimate, leave_one_out
+from dsgen.score import throughput_fit
+from dsgen.score.fit import Held, Trust, estimate, leave_one_out
 from dsgen.score.memory_fit import memory_rows
 from dsgen.score.runs import Run
-from dsgen.score.throughput_fit import ESTIMATED, observations
+from dsgen.score.throughput_fit import observations
 
 LIMIT = 1.3
 """Times the error with a source that the error without it may be (the project's bound)."""
@@ -42,16 +43,16 @@ class LeftOut:
 
 
 def left_out(runs: Sequence[Run]) -> dict[Kind, LeftOut | None]:
-    """Of memory and step time; None where fewer than two sources have figures."""
+    """Of memory, whose constants have sources other than runs, and step time; None where fewer than two sources have
+    figures."""
+    memory, time, names = memory_rows(runs), observations(runs), names_of("memory")
     return {
-        "memory": _kind(memory_rows(runs), names_of("memory"), _FREE),
-        "time": _kind(observations(runs), ESTIMATED, STATED),
+        "memory": _kind(leave_one_out(memory, names, _FREE), lambda: estimate(memory, names, _FREE)),
+        "time": _kind(throughput_fit.leave_one_out(time), lambda: throughput_fit.from_priors(time)),
     }
 
 
-def _kind(rows: Sequence[Row], names: Sequence[str], trust: Trust) -> LeftOut | None:
-    sources = leave_one_out(rows, names, trust)
+def _kind(sources: Mapping[str, Held], found: Callable[[], Mapping[str, float]]) -> LeftOut | None:
     if not sources:
         return None
-    found = estimate(rows, names, trust)
-    return LeftOut(estimated={name: value / constant(name) for name, value in found.items()}, sources=sources)
+    return LeftOut(estimated={name: value / constant(name) for name, value in found().items()}, sources=sources)

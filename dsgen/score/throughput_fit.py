@@ -5,31 +5,16 @@ from dataclasses import dataclass
 from math import log
 
 from dsgen.errors import ProblemsError
+from dsgen.facts.constants import constants_as
+from dsgen.facts.priors import priors
 from dsgen.score import fit
-from dsgen.score.fit import Held
+from dsgen.score.fit import Held, Row, Trust
 from dsgen.score.runs import Run
 from dsgen.score.skipped import SkippedError
 from dsgen.score.throughput import speed
 from dsgen.score.timed import Job, job_of, on_one_network
 
-ESTIMATED = (
-    "sustained",
-    "sustained_hopper",
-    "memory_share",
-    "first_flash",
-    "flash_backward_hopper",
-    "rowwise_fp8",
-    "contention",
-    "network_share",
-    "host_launch",
-    "host_step",
-    "host_unit_fsdp",
-    "host_layer_zero3",
-    "host_ring",
-    "host_layer_megatron",
-    "host_chunk",
-    "host_newer",
-)
+ESTIMATED = tuple(priors())
 """Names of constants.csv."""
 
 
@@ -66,11 +51,23 @@ def estimate(rows: Sequence[Observation], names: Sequence[str] = ESTIMATED) -> d
     return fit.estimate(rows, names)
 
 
-def leave_one_out(rows: Sequence[Observation], names: Sequence[str] = ESTIMATED) -> dict[str, Held]:
-    """Each source's mean error with the constants that all sources give, and with those that the others give."""
-    return fit.leave_one_out(rows, names)
+def from_priors(rows: Sequence[Row]) -> dict[str, float]:
+    """The constants that fit ``rows`` best, near what was known before them."""
+    with constants_as(_PRIORS):
+        return fit.estimate(rows, ESTIMATED, _TRUST)
+
+
+def leave_one_out(rows: Sequence[Row]) -> dict[str, Held]:
+    """Each source's mean error with the constants that all sources give, and with those that the others give: both from
+    priors.csv, since what constants.csv states has seen every source."""
+    with constants_as(_PRIORS):
+        return fit.leave_one_out(rows, ESTIMATED, _TRUST)
 
 
 def mean_error(rows: Sequence[Observation], values: Mapping[str, float]) -> float:
     """Mean of |predicted / measured - 1| with these constants."""
     return fit.mean_error(rows, values)
+
+
+_PRIORS = {name: prior.value for name, prior in priors().items()}
+_TRUST = Trust(freedoms={name: prior.spread for name, prior in priors().items()})
