@@ -120,7 +120,9 @@ class Plan:
 
     @property
     def overlaps(self) -> bool:
-        """overlap_comm as it acts (deepspeed/runtime/zero/config.py:overlap_comm_valid)."""
+        """overlap_comm as it acts: with ZeRO only (deepspeed/runtime/zero/config.py:overlap_comm_valid)."""
+        if not self.zero_stage:
+            return False
         return self.zero_stage == 3 if self.overlap_comm is None else self.overlap_comm
 
     @property

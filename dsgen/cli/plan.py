@@ -14,6 +14,9 @@ from dsgen.spec.read import spec_of
 from dsgen.spec.source import Source, read_source
 from dsgen.units import parse_count, parse_number
 
+# Of a GPU hour, in any money: beyond it a cost is a slip, and may be no number any more.
+_DEAREST = 1e12
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of this command."""
@@ -81,6 +84,8 @@ def _ask(args: argparse.Namespace) -> Ask:
         raise InputError.at(f"--tokens or --price: {error}", help="for example --tokens 2B --price 2.5") from None
     if (tokens is not None and tokens < 1) or (price is not None and price < 0):
         raise InputError.at("--tokens and --price are positive numbers", help="for example --tokens 2B --price 2.5")
+    if price is not None and price > _DEAREST:
+        raise InputError.at(f"--price {price:g} is none of a GPU hour", help=f"at most {_DEAREST:g}, in any money")
     return Ask(tokens=tokens, price=price)
 
 

@@ -19,6 +19,8 @@ SUB_GROUP = 2**28
 # With NVMe a group is what is read and written at a time, through buffers of 4 bytes an element for
 # parameter, gradient and both moments, in pinned host memory of every rank: 2**27 are 2 GiB a rank.
 SUB_GROUP_NVME = 2**27
+# The least that is written, however little a rank steps (adapters): a group holds no more than there is.
+LEAST_SUB_GROUP = 2**20
 
 # deepspeed/runtime/swap_tensor/constants.py: MIN_AIO_BYTES, 1 MiB, is the least that is read at once.
 MIN_SWAP_BUFFER = 2**20 // 2
@@ -42,7 +44,7 @@ def buckets_of(shapes: Shapes, shards: int, offload_optimizer: Device = "none") 
         max_live_parameters=live,
         max_reuse_distance=live,
         persistence_threshold=min(shapes.parameters, 10 * hidden),
-        sub_group_size=max(1, min(group, ceil(trainable / shards))),
+        sub_group_size=max(LEAST_SUB_GROUP, min(group, ceil(trainable / shards))),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 from dsgen.plan import Wishes
@@ -79,7 +80,7 @@ def _open_splits(wishes: Wishes, sequence_length: int) -> tuple[tuple[Split, ...
     if isinstance(wishes.micro_batch, int):
         return (Split(wishes.micro_batch, accumulation),), ()
     if wishes.micro_batch == "max":
-        return tuple(Split(size, accumulation) for size in range(1, MOST_SEQUENCES + 1)), ()
+        return _all_sizes(accumulation), ()
     most = max(1, SATURATING_TOKENS // sequence_length)
     sizes = [2**power for power in range(most.bit_length())]
     note = (
@@ -88,6 +89,12 @@ def _open_splits(wishes: Wishes, sequence_length: int) -> tuple[tuple[Split, ...
         "training run that does not depend on the hardware."
     )
     return tuple(Split(size, accumulation) for size in sizes), (note,)
+
+
+@cache
+def _all_sizes(accumulation: int) -> tuple[Split, ...]:
+    """Every micro-batch: asked for once for each way to split ranks, and for each change that might help."""
+    return tuple(Split(size, accumulation) for size in range(1, MOST_SEQUENCES + 1))
 
 
 def _no_split(micro: int | None, accumulation: int | None, global_batch: int, data_parallel: int) -> WishError:

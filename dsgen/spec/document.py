@@ -75,7 +75,11 @@ def plain(node: Node) -> Any:
 
 
 def set_text(tree: Mapping, path: tuple[str, ...], text: str) -> None:
-    """Puts another scalar at a path, or none where ``text`` is empty; mappings on the way are made."""
+    """Puts another scalar at a path, or none where ``text`` is empty; mappings on the way are made.
+
+    Its place is the command line: what is wrong with it stands nowhere in the file.
+    """
+    said = Place("--sweep")
     *above, key = path
     for name in above:
         entry = tree.entries.get(name)
@@ -84,7 +88,7 @@ def set_text(tree: Mapping, path: tuple[str, ...], text: str) -> None:
         assert isinstance(entry.value, Mapping), "made above"
         tree = entry.value
     if text:
-        tree.entries[key] = Entry(tree.place, Scalar(text, tree.place))
+        tree.entries[key] = Entry(said, Scalar(text, said))
     else:
         tree.entries.pop(key, None)
 

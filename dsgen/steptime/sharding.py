@@ -59,6 +59,10 @@ def exchange_of(setting: Setting) -> Exchange:
     hides = plan.overlap_comm is not False
     if setting.megatron or setting.target.format == "deepspeed":
         hides = bool(plan.overlap_comm)
+    if setting.target.format == "deepspeed" and plan.zero_stage == 0:
+        # Whole buckets after the last backward pass, whatever overlap_comm says, which is a key of ZeRO
+        # (deepspeed/runtime/engine.py:buffered_allreduce_fallback).
+        hides = False
     reduce = _reduced(setting, ranks)
     after = 0.0
     if plan.zero_stage:

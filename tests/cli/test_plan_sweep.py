@@ -122,12 +122,14 @@ def test_two_keys_make_every_combination(written: Path) -> None:
         (("--sweep", "gpus=many"), "no number of GPUs"),
         (("--sweep", "gpus=0"), "no number of GPUs"),
         (("--sweep", "zero_stge=1"), "did you mean zero_stage"),
-        (("--sweep", "zero_stage=7"), "want.zero_stage must be at most 3"),
+        (("--sweep", "zero_stage=7"), "dsgen: --sweep: want.zero_stage must be at most 3"),
+        (("--sweep", "format=fsdp2,fsdp1"), "dsgen: --sweep: target.format: 'fsdp1' is not supported yet"),
         (("--sweep", "gpu=h1000"), "unknown GPU"),
         (("--sweep", "gpus=8", "--sweep", "gpus=16"), "stands twice"),
         (("--price", "2"), "--price needs --tokens"),
         (("--tokens", "some"), "--tokens"),
         (("--tokens", "-1"), "--tokens"),
+        (("--tokens", "2B", "--price", "1e308"), "--price 1e+308 is none of a GPU hour"),
     ],
 )
 def test_a_flag_that_says_nothing_is_2(written: Path, flags: tuple[str, ...], words: str) -> None:

@@ -2,10 +2,12 @@
 
 from dataclasses import fields
 from math import ceil
+from pathlib import Path
 
 import pytest
 from planner_specs import spec
 
+from dsgen.cli import main
 from dsgen.plan import Buckets, Checkpointing, Plan
 from dsgen.planner.buckets import DDP_BUCKET, DEEPSPEED_BUCKET, bucket_reasons, buckets_of, swap_of
 from dsgen.shapes.resolve import shapes_of
@@ -54,6 +56,21 @@ def test_bounds(shapes: Shapes, shards: int, offload: str) -> None:
 def test_low_rank_adapters_make_small_buckets() -> None:
     shapes = shapes_of(spec("llama-2-7b", method=Method(type="lora", rank=8)))
     assert buckets_of(shapes, shards=8).reduce <= shapes.trainable < 30_000_000
+
+
+@pytest.mark.parametrize("shards", [8, 48, 1024])
+def test_a_rank_that_steps_little_steps_it_in_one_group_that_the_linter_knows_as_such(
+    shards: int, tmp_path: Path
+) -> None:
+    """The linter warns of groups below a million elements, into which whole matrices do not go."""
+    shapes = shapes_of(spec("llama-2-7b", method=Method(type="lora", rank=8)))
+    size = buckets_of(shapes, shards).sub_group_size
+    assert size >= shapes.trainable / shards
+    path = tmp_path / "ds_config.json"
+    path.write_text(
+        f'{{"train_batch_size": 8, "zero_optimization": {{"stage": 3, "sub_group_size": {size}}}}}', "utf-8"
+    )
+    assert main(["lint", str(path), "--isolated"]) == 0
 
 
 def test_a_swap_buffer_holds_the_largest_shard(shapes: Shapes) -> None:

@@ -65,6 +65,15 @@ def test_without_a_batch_powers_of_two_up_to_what_fills_a_gpu() -> None:
     assert splits(Wishes(micro_batch=3, accumulation=5), None, 8, 2048) == ((Split(3, 5),), ())
 
 
+def test_every_size_is_tried_for_max_and_listed_once() -> None:
+    """Where nothing fits, some hundred changes are tried, each with every way to split ranks."""
+    wishes = Wishes(micro_batch="max", accumulation=2)
+    (sizes, _), (again, _) = (splits(wishes, None, ranks, 4096) for ranks in (8, 16))
+    assert [split.micro_batch for split in sizes] == list(range(1, 4097))
+    assert {split.accumulation for split in sizes} == {2}
+    assert sizes is again
+
+
 def test_global_tokens() -> None:
     assert global_batch_of(Training(global_tokens=524_288), 4096, 8) == 128
     assert global_batch_of(Training(global_batch=6), 4096, 8) == 6

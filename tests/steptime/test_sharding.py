@@ -122,6 +122,13 @@ def test_deepspeed_hides_below_stage_3_only_on_request() -> None:
         assert exchange_of(here).hides is hides, (stage, wished)
 
 
+def test_without_zero_deepspeed_hides_nothing_whatever_is_asked() -> None:
+    """deepspeed/runtime/engine.py:allreduce_gradients: after the last backward pass, by buffered_allreduce_fallback;
+    overlap_comm is a key of ZeRO."""
+    for wished in (None, True, False):
+        assert not exchange_of(setting(target="deepspeed", zero_stage=0, world_size=8, overlap_comm=wished)).hides
+
+
 def test_fsdp2_copies_what_it_gathers() -> None:
     """Out of the buffer 4 bytes a weight, twice; into the reduced one 2 + 4."""
     here = setting(LLAMA_7B, target="fsdp2", zero_stage=3, world_size=8, gradient_precision="fp32")
