@@ -1,7 +1,7 @@
 """``dsgen calibrate RUNS.csv -o site.json``: a team's own runs tune the named constants for its cluster."""
 
 import argparse
-import hashlib
+import os
 import sys
 from pathlib import Path
 
@@ -26,15 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the file and says what was tuned; 1 where no constant is, and nothing is written."""
+    if os.path.realpath(args.output) == os.path.realpath(args.runs):
+        raise InputError.at("are the runs themselves: constants would replace them", Place(args.output), "another -o")
     runs = read_runs(args.runs)
     for problem in runs.problems:
         complain(problem)
-    try:
-        digest = hashlib.sha256(Path(args.runs).read_bytes()).hexdigest()
-    except OSError as error:
-        raise InputError.at(f"cannot be read: {error.strerror or error}", Place(args.runs)) from error
     parts = calibrate(runs.rows)
-    document = calibration_json(parts, Path(args.runs).name, digest, len(runs.rows))
+    document = calibration_json(parts, Path(args.runs).name, runs.sha256, len(runs.rows))
     tuned = [name for part in parts.values() for name in part.tuned]
     if tuned:
         replace_file(Path(args.output), document.encode())

@@ -4,11 +4,11 @@ What is wrong in a file is said with its line, and costs that row only; a missin
 """
 
 import csv
+import hashlib
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dsgen.errors import InputError, Place, Problem
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import _csv
 
 _LONGEST_CELL = 1_000_000
+# Some hundred thousand runs. The bound keeps a device, or a file of data that was meant, from filling the memory.
+_MOST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +54,24 @@ class Runs:
     problems: tuple[Problem, ...]
     """Rows that were left out, each with the reason."""
     unknown_columns: tuple[str, ...]
+    sha256: str
+    """Of the file's bytes."""
 
 
 def read_runs(file: str) -> Runs:
     """All rows of ``file``. Raises InputError where it is no CSV with a header that names runs."""
     try:
-        text = Path(file).read_text(encoding="utf-8-sig")
+        with open(file, "rb") as opened:
+            data = opened.read(_MOST_BYTES + 1)
+        text = "" if len(data) > _MOST_BYTES else data.decode("utf-8-sig")
     except OSError as error:
         raise InputError.at(f"cannot be read: {error.strerror or error}", Place(file)) from error
     except UnicodeDecodeError as error:
         raise InputError.at("is no UTF-8 text", Place(file), "save it as CSV in UTF-8") from error
+    if len(data) > _MOST_BYTES:
+        raise InputError.at(f"is larger than {_MOST_BYTES >> 20} MiB: no table of runs is", Place(file))
     csv.field_size_limit(_LONGEST_CELL)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=None), strict=True)
     problems: list[Problem] = []
     rows: list[Run] = []
     try:
@@ -84,7 +92,7 @@ def read_runs(file: str) -> Runs:
             f"is no CSV: {error}", Place(file, reader.line_num), "quote cells that hold quotes"
         ) from error
     unknown = tuple(name for name in header if name and name not in KNOWN)
-    return Runs(tuple(rows), tuple(problems), unknown)
+    return Runs(tuple(rows), tuple(problems), unknown, hashlib.sha256(data).hexdigest())
 
 
 def _numbered(file: str, reader: "_csv.Reader") -> Iterator[tuple[Place, list[str]]]:

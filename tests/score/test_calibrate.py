@@ -202,6 +202,17 @@ def test_a_hostile_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "Traceback" not in err
 
 
+def test_the_runs_are_not_replaced_by_constants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = Path(table(tmp_path, {}))
+    before = runs.read_bytes()
+    link = tmp_path / "link.json"
+    link.symlink_to(runs)
+    for output in (runs, link):
+        assert main(["calibrate", str(runs), "-o", str(output)]) == 2
+        assert f"{output}: are the runs themselves" in capsys.readouterr().err
+    assert runs.read_bytes() == before
+
+
 def test_a_device_without_an_end_is_not_read_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text(SPEC, encoding="utf-8")

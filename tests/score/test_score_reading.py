@@ -82,6 +82,19 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path, text: str | bytes, s
     assert said.replace("'", "") in str(refused.value).replace("'", "")
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends_of_every_machine(tmp_path: Path, end: str) -> None:
+    lines = ["row_id,model,n_gpus,seq_len,micro_batch", "a,m,1,8,1", "", "b,m,x,8,1", ""]
+    runs = read_runs(written(tmp_path, end.join(lines)))
+    assert [(run.row_id, run.place.line) for run in runs.rows] == [("a", 2)]
+    assert [problem.place and problem.place.line for problem in runs.problems] == [4]
+
+
+def test_a_device_without_an_end_is_not_read_to_it() -> None:
+    with pytest.raises(InputError, match=r"/dev/zero: is larger than 64 MiB"):
+        read_runs("/dev/zero")
+
+
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gone\.csv: cannot be read"):
         read_runs(str(tmp_path / "gone.csv"))
