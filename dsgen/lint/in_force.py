@@ -9,6 +9,7 @@ from dsgen.lint import effective, versions
 from dsgen.lint import schema as sch
 from dsgen.lint.coerce import REFUSED, by_pydantic, is_of
 from dsgen.lint.config_file import ConfigFile
+from dsgen.lint.idle import idle_beside
 from dsgen.lint.names import is_comment
 from dsgen.lint.schema_values import check_value, goes_by_truth
 from dsgen.lint.target import LintTarget
@@ -149,9 +150,19 @@ def _read(written: Value, words: Mapping[str, Any], section: _Section) -> Value:
     if mark and mark.severity == "error":
         return replace(written, fate="refused", why=mark.message)
     if is_of(value, sch.types(words)):
-        return replace(written, why=mark.message) if mark else written
+        return replace(written, why=mark.message) if mark else _clamped(written, sch.facts(words))
     made = by_pydantic(value, sch.types(words), target.since("0.15.0"))
     return written if made is REFUSED else replace(written, value=made, why=f"{value!r} is read so")
+
+
+def _clamped(written: Value, facts: Mapping[str, Any]) -> Value:
+    """A number as the code uses it: no less than the least that it takes."""
+    least, value = facts.get("clamped"), written.value
+    if least is None or isinstance(value, bool) or not isinstance(value, int | float):
+        return written
+    if value < least:
+        return replace(written, value=least, why=f"{value} is read as {least}, the least")
+    return replace(written, value=int(value)) if isinstance(value, float) and value.is_integer() else written
 
 
 def _removed_choice(written: Value, section: _Section) -> str | None:
@@ -210,7 +221,7 @@ def _inert(key: str, schema: sch.Schema, section: _Section) -> str | None:
     stage = effective.stage(section.file, section.target)
     if stage is not None and stage not in facts.get("stages", (stage,)):
         return f"acts at stage {', '.join(map(str, facts['stages']))}; the stage is {stage}"
-    return _switched_off(key, facts, section)
+    return _switched_off(key, facts, section) or idle_beside(section.means, key, section.given, stage)
 
 
 def _switched_off(key: str, facts: Mapping[str, Any], section: _Section) -> str | None:

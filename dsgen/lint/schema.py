@@ -13,6 +13,8 @@ Each key of ``schemas/deepspeed.schema.json`` is plain JSON Schema plus one ``x-
 ``auto``                  loaders that fill "auto" in; others leave the word
 ``dead``                  nothing reads it: why
 ``no_bool``               first version that takes no true or false for this number
+``no_float``              first version that takes no 10.0 for this whole number
+``clamped``               the least number it is read as
 ``otherwise``             what happens at a value that is not allowed, where it is not refused
 ``unknown``               of an object: whether an unknown neighbour is refused or ignored, by version
 ``truthy``                first version that reads a switch by type; before, any text and number but 0 was true

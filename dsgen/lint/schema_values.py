@@ -82,6 +82,10 @@ def check_value(
         if "integer" in types and "number" not in types:
             return _wrong_type(value, key)
         return "value-not-allowed", error(path, f"{key.name} is {value}", help="write a finite number")
+    if isinstance(value, float) and target.since(sch.facts(words).get("no_float", versions.NEVER)):
+        message = f"{key.name} is {value}; a whole number without a point is wanted: {target.library} raises"
+        write = f"write {int(value)}"
+        return "whole-number-with-a-point", error(path, message, help=write, fix=replace(write, path, int(value)))
     return _range(value, value, key)
 
 

@@ -8,6 +8,7 @@ from dsgen.lint.mark import Mark
 Kind = Literal[
     "unknown-key",
     "wrong-type",
+    "whole-number-with-a-point",
     "value-not-allowed",
     "removed-key",
     "key-removed-later",

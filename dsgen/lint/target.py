@@ -53,10 +53,17 @@ class LintTarget:
 
     @property
     def library(self) -> str:
-        """DeepSpeed with its version, for messages; says where nobody stated it."""
-        name = f"DeepSpeed {versions.show(self.deepspeed)}"
-        origin = self.origin or (None if self.stated else "the newest known")
-        return f"{name} ({origin})" if origin else name
+        """DeepSpeed with its version, for messages; says where nobody stated it, and where nobody could try it."""
+        from dsgen.lint.schema import deepspeed_schema  # late: reads the schema, which a file without findings may not
+
+        name, known = f"DeepSpeed {versions.show(self.deepspeed)}", deepspeed_schema()["x-dsgen"]
+        notes = [self.origin or ("" if self.stated else "the newest known")]
+        if versions.before(self.deepspeed, known["oldest"]):
+            notes.append("by its source, not executed")
+        elif self.deepspeed > versions.parse(known["newest"]):
+            notes.append(f"newer than what is known here, taken for {known['newest']}")
+        said = "; ".join(filter(None, notes))
+        return f"{name} ({said})" if said else name
 
 
 def make_target(

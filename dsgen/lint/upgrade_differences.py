@@ -89,7 +89,7 @@ def _refused(value: Value, before: Value | None, acts: Mapping[Keys, Value]) -> 
     change = None
     if before is None or before.fate == "ignored" or _is_off(before):
         change = remove("remove it", value.path)
-    elif before.value != value.value:
+    elif json.dumps(before.value) != json.dumps(value.value):
         change = replace_value("write what it was read as", value.path, before.value)
     elif value.means != value.path and value.means not in acts:
         change = rename("use the present name", value.path, value.means[-1])

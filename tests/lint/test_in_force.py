@@ -55,6 +55,15 @@ NOT_ACTING: list[tuple[dict[str, Any], str, str, str, str]] = [
         {"zero_optimization": {"stage": 3, "offload_param": {"device": "cpu", "buffer_count": 3}}},
         *("0.19.8", "zero_optimization.offload_param.buffer_count", "ignored", "with device nvme; it is cpu"),
     ),
+    (
+        {"fp16": {"enabled": True, "loss_scale": 128, "hysteresis": 4}},
+        *("0.19.8", "fp16.hysteresis", "ignored", "loss_scale 128 is fixed"),
+    ),
+    (
+        {"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "nvme", "nvme_path": "/x"}}},
+        *("0.19.8", "zero_optimization.offload_optimizer.nvme_path", "ignored", "nvme acts as cpu at stage 2"),
+    ),
+    ({"allgather_size": 7}, "0.19.8", "allgather_size", "ignored", 'beside "zero_optimization": true'),
 ]
 
 

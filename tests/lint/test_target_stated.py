@@ -10,7 +10,7 @@ from dsgen.cli import main
 from dsgen.lint import stated
 from dsgen.lint.project import forget, target_of_file
 from dsgen.lint.settings import Settings, settings_of
-from dsgen.lint.target import LintTarget
+from dsgen.lint.target import LintTarget, make_target
 
 
 @pytest.fixture(autouse=True)
@@ -143,3 +143,11 @@ def test_a_model_by_its_folder(tmp_path: Path) -> None:
     Path("mine/config.json").write_text("{", "utf-8")
     forget()
     assert main(["lint", "ds.json"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "note"),
+    [("0.12.6", " (by its source, not executed)"), ("0.19.8", ""), ("0.99.0", " (newer than what is known here")],
+)
+def test_a_version_that_nobody_could_try_is_marked(version: str, note: str) -> None:
+    assert make_target(version).library.startswith(f"DeepSpeed {version}{note}")

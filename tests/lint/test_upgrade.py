@@ -133,3 +133,14 @@ def test_nothing_changes_between_a_version_and_itself_and_edits_hold() -> None:
         for value in before:
             if value.fate == "acts" and value.means in acts and value.path not in left and value.means not in left:
                 assert acts[value.means] == value.value, (config, value)
+
+
+@pytest.mark.parametrize(("loaded_by", "steps", "kept"), [("deepspeed", 0, 2), ("transformers", 1e3, 1000)])
+def test_a_warm_up_that_was_read_as_another_number(loaded_by: Any, steps: float, kept: int) -> None:
+    """Until 0.19.3 WarmupLR took max(2, n) of any number; since then a whole number above 0 (to JSON, 1e3 is none)."""
+    config = {"scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": steps, "warmup_max_lr": 0.1}}}
+    found = upgraded(config, "0.19.2", "0.19.3", loaded_by)
+    [one] = [one for one in found.differences if one.path[-1] == "warmup_num_steps"]
+    assert one.kept
+    written = json.loads(found.edited)["scheduler"]["params"]["warmup_num_steps"]
+    assert (written, type(written)) == (kept, int)

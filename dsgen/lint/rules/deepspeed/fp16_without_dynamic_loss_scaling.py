@@ -2,11 +2,10 @@ from collections.abc import Iterator
 
 from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.effective import is_on, optimizer_type
+from dsgen.lint.idle import DYNAMIC
 from dsgen.lint.mark import Mark, error, replace, warning
 from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
-
-_DYNAMIC = ("initial_scale_power", "loss_scale_window", "hysteresis", "consecutive_hysteresis", "min_loss_scale")
 
 
 @rule(
@@ -50,7 +49,7 @@ def fp16_without_dynamic_loss_scaling(file: ConfigFile, target: LintTarget) -> I
     message = f"loss_scale {scale} is a fixed loss scale: it never adapts"
     if scale <= 1:
         message = f"loss_scale {scale} switches loss scaling off: small fp16 gradients become zero"
-    idle = [key for key in _DYNAMIC if file.has("fp16", key)]
+    idle = [key for key in DYNAMIC if file.has("fp16", key)]
     if idle:
         message += f"; {', '.join(idle)} {'does' if len(idle) == 1 else 'do'} nothing beside it"
     path = ("fp16", "loss_scale")

@@ -11,7 +11,7 @@ from dsgen.lint.target import LintTarget
 @rule(
     "DS111",
     kinds=("deepspeed",),
-    about=("wrong-type",),
+    about=("wrong-type", "whole-number-with-a-point"),
     source="pydantic 2 conversion rules; deepspeed/runtime/config.py",
 )
 def wrong_type(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
@@ -33,7 +33,7 @@ def wrong_type(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     {"train_batch_size": 8, "gradient_clipping": 1, "zero_optimization": {"stage": 3, "sub_group_size": 1e9}}
     ```
     """
-    for mark in slips(file, target, "wrong-type"):
+    for mark in slips(file, target, "wrong-type", "whole-number-with-a-point"):
         yield _as_yaml(mark, file) if file.dialect == "yaml" else mark
 
 
