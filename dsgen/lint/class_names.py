@@ -33,7 +33,8 @@ def check_name(file: ConfigFile, section: str, target: LintTarget) -> Iterator[M
 def _own(name: str, own: str, variants: Mapping[str, Any], path: tuple[str, str], target: LintTarget) -> Iterator[Mark]:
     since, until = variants["since"].get(own), variants["until"].get(own)
     if not versions.at_least(target.deepspeed, since):
-        yield error(path, f"{name} came with DeepSpeed {since}; {target.library} does not have it")
+        message = f"{name} came with DeepSpeed {since}; {target.library} does not have it"
+        yield error(path, message, help=f"use another {path[0]}, or DeepSpeed {since} and newer")
     if not versions.before(target.deepspeed, until):
         # With no version stated an older one may be in use, which has it.
         make = error if target.stated else warning

@@ -86,7 +86,9 @@ def _missing(keys: list[str], schema: sch.Schema, path: Keys, target: LintTarget
     by_constructor = path[0] in ("optimizer", "scheduler") and path[1:] == ("params",)
     name, who = (path[0], "the constructor") if by_constructor else (".".join(path), target.library)
     message = f"{name} needs {absent}; without {'them' if ' and ' in absent else 'it'} {who} raises{later}"
-    mark = (warning if later else error)(path, message, on="key")
+    described = schema.get("properties", {}).get(keys[0], {}).get("description", "")
+    help = f'write "{keys[0]}": {described.rstrip(".").lower()}' if len(keys) == 1 else f"write {absent}"
+    mark = (warning if later else error)(path, message, help=help, on="key")
     return Slip("missing-parameter", mark, lacks=tuple((*path, key) for key in keys))
 
 

@@ -1,5 +1,6 @@
 """Every rule's docstring is its page and its test: bad is found, good and fixed are clean, fix(bad) is fixed."""
 
+import ast
 import re
 import shlex
 from dataclasses import dataclass, replace
@@ -13,11 +14,12 @@ from dsgen.documents.hjson_text import read_hjson
 from dsgen.lint.finding import Finding
 from dsgen.lint.fixing import fixed
 from dsgen.lint.neighbours import Neighbours
-from dsgen.lint.rule import Rule, rules_for
+from dsgen.lint.rule import RULES_FOLDER, Rule, rules_for
 from dsgen.lint.target import LintTarget
 
 _BLOCK = re.compile(r"^ *```json (?P<head>[^\n]+)\n(?P<text>.*?)^ *```", re.MULTILINE | re.DOTALL)
 RULES = rules_for("deepspeed")
+MAKERS = ("error", "warning", "make")
 
 
 # Code that lies beside the examples of a page.
@@ -107,3 +109,14 @@ def test_every_fix_leaves_nothing_to_find_and_is_done_once() -> None:
 def test_codes_and_names_are_unique() -> None:
     assert len(RULES) >= 30
     assert len({rule.name for rule in RULES}) == len({rule.code for rule in RULES}) == len(RULES)
+
+
+def test_each_finding_says_what_to_write() -> None:
+    """No rule makes an error or a warning without a help line, but where the reader of a file gives none itself."""
+    mute = []
+    for file in sorted(RULES_FOLDER.glob("*/*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            is_mark = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKERS
+            if is_mark and "help" not in {word.arg for word in node.keywords}:  # type: ignore[attr-defined]
+                mute.append(f"{file.parent.name}/{file.stem}")
+    assert mute == ["python/file_cannot_be_read"]

@@ -55,7 +55,10 @@ def compile_settings_that_contradict(file: ConfigFile, _target: LintTarget) -> I
     moved = [key for key in on if key.startswith("offload_")]
     if len(moved) > 1:
         yield error(
-            ("compile", moved[0]), f"{' and '.join(moved)} exclude each other: engine.compile() raises", on="key"
+            ("compile", moved[0]),
+            f"{' and '.join(moved)} exclude each other: engine.compile() raises",
+            help="keep one of them",
+            on="key",
         )
     elif moved == ["offload_opt_states"] and offload_device(file, "offload_optimizer") in ("cpu", "nvme"):
         message = "offload_opt_states beside ZeRO's offload_optimizer: engine.compile() raises"

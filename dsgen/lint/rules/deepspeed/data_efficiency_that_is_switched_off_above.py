@@ -46,6 +46,5 @@ def data_efficiency_that_is_switched_off_above(file: ConfigFile, _target: LintTa
     layers, count = ltd.get("random_ltd_layer_id"), ltd.get("random_ltd_layer_num")
     if ltd.get("enabled") is True and isinstance(layers, list) and isinstance(count, int) and len(layers) != count:
         path = ("data_efficiency", "data_routing", "random_ltd", "random_ltd_layer_id")
-        yield error(
-            path, f"random_ltd_layer_id names {len(layers)} layers, random_ltd_layer_num says {count}: DeepSpeed raises"
-        )
+        message = f"random_ltd_layer_id names {len(layers)} layers, random_ltd_layer_num says {count}: DeepSpeed raises"
+        yield error(path, message, help=f'write "random_ltd_layer_num": {len(layers)}, or other layers')

@@ -50,7 +50,7 @@ def expert_parallel_that_does_not_divide(file: ConfigFile, target: LintTarget) -
                 yield error(("zero_optimization", key), message, help="remove it", on="key")
         if (whole(file.get("sequence_parallel_size")) or 1) > 1:
             message = "AutoEP at stage 3 does not support sequence parallelism: the engine raises"
-            yield error(("sequence_parallel_size",), message, on="key")
+            yield error(("sequence_parallel_size",), message, help="remove it, or use stage 1 or 2", on="key")
     if (whole(section.get("expert_tensor_parallel_size")) or 1) != 1 and stage(file, target) == 3:
         where = ("expert_parallel", "expert_tensor_parallel_size")
         yield error(
@@ -77,4 +77,4 @@ def _sizes(size: int, target: LintTarget) -> Iterator[Mark]:
         yield error(path, message, help=f"write one of {', '.join(map(str, divisors))}")
     elif target.world_size is not None and target.world_size % size:
         message = f"{target.world_size} ranks are not divisible by autoep_size {size}: DeepSpeed raises"
-        yield error(path, message, related=started(target))
+        yield error(path, message, help="write a divisor of the ranks", related=started(target))

@@ -46,7 +46,8 @@ def file_cannot_be_read(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     if problem is None:
         # YAML that holds no config is somebody else's file.
         if not isinstance(file.value, dict) and file.dialect == "json":
-            yield error((), "the config is no object: DeepSpeed wants keys and values in braces")
+            message = "the config is no object: DeepSpeed wants keys and values in braces"
+            yield error((), message, help='write {"train_batch_size": ...}')
         return
     help = problem.help
     by_json = file.dialect == "json" and target.loaded_by in ("transformers", "accelerate")

@@ -38,7 +38,8 @@ def fp16_before_volta(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     path = ("fp16", "enabled")
     card = f"{gpu.name} has compute capability {gpu.compute_capability}"
     if not target.since("0.13.0"):
-        yield warning(path, f"{card}: fp16 without tensor cores (7.0, Volta) saves memory, not time")
+        message = f"{card}: fp16 without tensor cores (7.0, Volta) saves memory, not time"
+        yield warning(path, message, help="switch fp16 off, unless memory is short")
         return
     yield error(
         path,

@@ -39,5 +39,8 @@ def mics_shards_that_do_not_fit(file: ConfigFile, target: LintTarget) -> Iterato
     if offload_device(file, "offload_param") in ("cpu", "nvme"):
         where = ("zero_optimization", "offload_param", "device")
         yield error(
-            path, "MiCS has no CPU offload of parameters: DeepSpeed raises", related=((where, "offloaded here"),)
+            path,
+            "MiCS has no CPU offload of parameters: DeepSpeed raises",
+            help="remove mics_shard_size, or offload_param",
+            related=((where, "offloaded here"),),
         )

@@ -40,7 +40,10 @@ def quantized_gradients_that_cannot_be_exchanged(file: ConfigFile, target: LintT
     if file.get("zero_optimization", "reduce_scatter") is False:
         where = ("zero_optimization", "reduce_scatter")
         yield error(
-            path, "quantized gradients need reduce_scatter: the engine asserts", related=((where, "it is off"),)
+            path,
+            "quantized gradients need reduce_scatter: the engine asserts",
+            help='write "reduce_scatter": true',
+            related=((where, "it is off"),),
         )
     world, here = target.world_size, target.gpus_per_node
     if world is not None and here is not None and world > here and world % here:

@@ -52,4 +52,5 @@ def sequence_parallel_without_a_mesh(file: ConfigFile, target: LintTarget) -> It
         yield error(path, f"sequences of {length} tokens are not divisible over {size} ranks", help="pad to a multiple")
     heads = target.model.shapes.architecture.heads if target.model and target.model.shapes else None
     if heads is not None and heads % size:
-        yield error(path, f"{heads} heads are not divisible over {size} ranks: attention cannot be split")
+        message = f"{heads} heads are not divisible over {size} ranks: attention cannot be split"
+        yield error(path, message, help=f"write a divisor of {heads}")

@@ -49,7 +49,7 @@ def sixteen_bit_states_without_what_they_need(file: ConfigFile, target: LintTarg
         if in_force not in allowed:
             stages = ", ".join(map(str, allowed))
             message = f"{key} needs ZeRO stage {stages}; at stage {in_force} {target.library} raises"
-            yield error((section, key), message, on="key")
+            yield error((section, key), message, help=f"use such a stage, or remove {key}", on="key")
         elif key == "bf16_optimizer_states" and not _is_on(file, "bf16", "bf16_master_weights_and_grads"):
             message = f"{key} needs bf16_master_weights_and_grads: {target.library} raises"
             yield error((section, key), message, help='write "bf16_master_weights_and_grads": true', on="key")

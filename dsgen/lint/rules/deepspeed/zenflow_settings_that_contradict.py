@@ -75,7 +75,8 @@ def _intervals(zenflow: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Ma
         yield error((*path, "select_interval"), message, help='write "select_strategy": "step", or leave it out')
     elif not auto and not isinstance(select, int):
         where = (*path, "select_strategy")
-        yield error(where, f"select_strategy {zenflow['select_strategy']!r} needs a number as select_interval")
+        message = f"select_strategy {zenflow['select_strategy']!r} needs a number as select_interval"
+        yield error(where, message, help='write "select_interval": a number, or "select_strategy": "auto"')
     elif (
         isinstance(select, int) and isinstance(update, int) and select < update and zenflow["select_strategy"] == "step"
     ):
