@@ -1,7 +1,7 @@
 """schemas/spec.schema.json, and what the reader asks it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -89,17 +89,30 @@ def describe(schema: Schema) -> str:
 @cache
 def homes() -> Mapping[str, tuple[str, ...]]:
     """Every key to the dotted paths of the mappings that have it."""
-    found: dict[str, list[str]] = {}
-    for path, key in _keys(spec_schema(), ""):
-        if path not in found.setdefault(key, []):
-            found[key].append(path)
+    return _gathered((key, path) for path, key, _ in _keys(spec_schema(), ""))
+
+
+@cache
+def meanings() -> Mapping[str, tuple[str, ...]]:
+    """What other programs call a key (x-dsgen.meant), to the dotted paths of the keys that it may stand for."""
+    return _gathered(
+        (word, f"{path}.{key}")
+        for path, key, schema in _keys(spec_schema(), "")
+        for word in flat(schema).get("x-dsgen", {}).get("meant", ())
+    )
+
+
+def _gathered(pairs: Iterable[tuple[str, str]]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for key, path in pairs:
+        found.setdefault(key, {})[path] = None
     return {key: tuple(paths) for key, paths in found.items()}
 
 
-def _keys(schema: Schema, path: str) -> Iterator[tuple[str, str]]:
+def _keys(schema: Schema, path: str) -> Iterator[tuple[str, str, Schema]]:
     schema = flat(schema)
     for key, value in schema.get("properties", {}).items():
-        yield path, key
+        yield path, key, value
         yield from _keys(value, f"{path}.{key}" if path else key)
     for form in alternatives(schema):
         yield from _keys(form, path)

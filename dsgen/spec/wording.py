@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dsgen.spec.faults import Fault
-from dsgen.spec.schema import Schema, alternatives, describe, flat, homes, is_supported, scalar_type
+from dsgen.spec.schema import Schema, alternatives, describe, flat, homes, is_supported, meanings, scalar_type
 from dsgen.spec.schema_walk import Typed
 from dsgen.spec.values import KeyPath
 from dsgen.spec.words import dotted, listed, shown
@@ -56,7 +56,7 @@ def _unknown_keys(broken: Broken, document: Typed) -> Iterator[Fault]:
             continue
         below = (*broken.path, key)
         message = f"unknown key {shown(key)} in {where}"
-        elsewhere = [home for home in homes().get(key, ()) if home != dotted(broken.path)]
+        elsewhere = [home for home in homes().get(key, ()) if _near(home, broken.path)]
         if key == "<<":
             yield Fault(below, document.keys[below], "merge keys (<<) are not used in a spec", "write the keys out")
         elif partners := _forms_with(key, broken.path, document):
@@ -64,8 +64,25 @@ def _unknown_keys(broken: Broken, document: Typed) -> Iterator[Fault]:
         elif elsewhere:
             help = f"{key} belongs {listed(f'under {home}' if home else 'at the top' for home in elsewhere)}"
             yield Fault(below, document.keys[below], message, help)
+        elif meant := meanings().get(key.lower()):
+            # One in this very mapping is likelier than all others.
+            here = [path for path in meant if path.rpartition(".")[0] == dotted(broken.path)]
+            yield Fault(below, document.keys[below], message, f"a spec says {listed(here or meant)}")
         else:
-            yield Fault(below, document.keys[below], message, ", ".join(obeyed), key, obeyed)
+            helped = f"{', '.join(obeyed)}{_or_alone(broken, document)}"
+            yield Fault(below, document.keys[below], message, helped, key, obeyed)
+
+
+def _near(home: str, path: KeyPath) -> bool:
+    """Whether a key that is known in ``home`` may stand at ``path`` by mistake: a section, or part of the same."""
+    top = home.partition(".")[0]
+    return home != dotted(path) and (top == home or top == dotted(path[:1]) or not path)
+
+
+def _or_alone(broken: Broken, document: Typed) -> str:
+    """The form without keys that the value may have instead."""
+    alone = [form for form in alternatives(document.schemas[broken.path]) if "called" in form.get("x-dsgen", {})]
+    return "".join(f"; or {form['x-dsgen']['called']} alone, without a mapping" for form in alone)
 
 
 def _forms_with(key: str, path: KeyPath, document: Typed) -> list[str]:
@@ -95,7 +112,9 @@ def _yaml(value: Any) -> str:
 def _needed(broken: Broken, document: Typed) -> Iterator[Fault]:
     """anyOf of bare "required": one of several keys must stand there."""
     keys = [branch["required"][0] for branch in broken.limit]
-    yield _here(broken, document, f"{dotted(broken.path)} needs {listed(keys)}")
+    properties = broken.schema["properties"]
+    examples = [f"{key}: {_yaml(flat(properties[key])['examples'][0])}" for key in keys]
+    yield _here(broken, document, f"{dotted(broken.path)} needs {listed(keys)}", f"for example {listed(examples)}")
 
 
 def _exclusive(broken: Broken, document: Typed) -> Iterator[Fault]:
