@@ -14,10 +14,11 @@ from dsgen.units import format_bytes
 
 _STAGES = {
     0: "everything is replicated, no state is sharded",
-    1: "optimizer states and fp32 master weights are sharded; it costs no more communication than plain DDP",
-    2: "gradients are sharded too; the same bytes move as in plain DDP",
-    3: "parameters are sharded too, gathered layer by layer; 1.5 times the bytes of plain DDP move",
+    1: "optimizer states and fp32 master weights are sharded; updated weights are gathered once a step",
+    2: "gradients are sharded too; they are reduced with every micro-batch",
+    3: "parameters are sharded too, gathered layer by layer; every micro-batch moves 1.5 times the bytes of plain DDP",
 }
+"""In DeepSpeed, whose stages 1 and 2 move more than the paper's (dsgen/steptime/sharding.py)."""
 
 _FSDP2_STAGES = {
     2: "all states are sharded; weights stay gathered from the forward to the backward pass",
