@@ -1,10 +1,12 @@
 """``dsgen init``: a first spec.yaml, from answers, from this machine, or from files that exist."""
 
 import argparse
+import io
+import os
 import sys
 from pathlib import Path
 from shutil import which
-from typing import Any
+from typing import Any, TextIO
 
 from dsgen.errors import InputError, Place, Problem, printable
 from dsgen.init.compose import compose
@@ -63,8 +65,10 @@ def run(args: argparse.Namespace) -> int:
     path = None if args.output == "-" else Path(args.output)
     if path is not None:
         refuse_existing(path, force=args.force)
+        if any(os.path.realpath(file) == os.path.realpath(path) for file in args.files):
+            raise InputError.at("is read for the spec: it would be replaced", Place(str(path)), "another -o")
     findings = merged(_flags(args), *_seen(args))
-    if not args.files and not (args.here and not sys.stdin.isatty()):
+    if not args.files and not (args.here and not _answers().isatty()):
         findings = merged(findings, _asked(findings), Findings(unknown=_HINTS))
     findings = _with_unknown(findings)
     composed = compose(findings, _header(findings))
@@ -124,7 +128,12 @@ def _asked(known: Findings) -> Findings:
         sys.stderr.write(text)
         sys.stderr.flush()
 
-    return ask({each.path: each.value for each in known.given}, sys.stdin, say, _gpus_here(known))
+    return ask({each.path: each.value for each in known.given}, _answers(), say, _gpus_here(known))
+
+
+def _answers() -> TextIO:
+    """Where they come from: nowhere, where whoever started us closed it."""
+    return io.StringIO() if sys.stdin is None else sys.stdin
 
 
 def _gpus_here(known: Findings) -> dict[SpecPath, str]:

@@ -1,8 +1,10 @@
 """From the bytes of a file to text, with a clear word about what cannot be text."""
 
 import codecs
+import sys
 
 from dsgen.documents.document import DocumentError
+from dsgen.errors import InputError, Place
 
 # Config files are a few kilobytes. The bound keeps a mistaken argument (a checkpoint, a dataset) from being parsed.
 # A quarter of a MiB of nothing but numbers is read in less than a second.
@@ -14,6 +16,17 @@ _WIDE_MARKS = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
+
+
+def standard_input(most_bytes: int) -> bytes:
+    """What comes by standard input, at most so much of it.
+
+    Raises:
+        InputError: whoever started us closed it.
+    """
+    if sys.stdin is None:
+        raise InputError.at("there is no standard input", Place("<stdin>"), "name a file, or pipe one in")
+    return sys.stdin.buffer.read(most_bytes)
 
 
 def decode(data: bytes) -> str:

@@ -1,7 +1,6 @@
 """The file that an estimate is asked for: a DeepSpeed config in its reader's dialect, or a spec."""
 
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 from dsgen.documents.document import Document, DocumentError, Lines
 from dsgen.documents.hjson_text import read_hjson
 from dsgen.documents.json_text import read_json
-from dsgen.documents.source import MAX_BYTES, decode
+from dsgen.documents.source import MAX_BYTES, decode, standard_input
 from dsgen.documents.yaml_text import read_yaml
 from dsgen.errors import InputError, Place
 from dsgen.formats.accelerate.read import Accelerate, is_accelerate
@@ -111,7 +110,7 @@ def _of_accelerate(name: str, folder: Path, value: Mapping[str, Any]) -> Named:
 def _bytes(path: str) -> tuple[bytes, str]:
     try:
         if path == "-":
-            return (sys.stdin.buffer.read(MAX_BYTES + 1) if sys.stdin else b""), "<stdin>"
+            return standard_input(MAX_BYTES + 1), "<stdin>"
         with open(path, "rb") as stream:
             return stream.read(MAX_BYTES + 1), path
     except (OSError, ValueError) as error:

@@ -1,7 +1,6 @@
 """Files that people have already, told apart by what is in them, and read into findings."""
 
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 from dsgen.documents.document import Document, DocumentError, Lines
 from dsgen.documents.hjson_text import read_hjson
-from dsgen.documents.source import MAX_BYTES, decode
+from dsgen.documents.source import MAX_BYTES, decode, standard_input
 from dsgen.documents.yaml_text import read_yaml
 from dsgen.errors import InputError, Place, Problem
 from dsgen.formats.accelerate.read import is_accelerate
@@ -37,7 +36,8 @@ _OF_DEEPSPEED = frozenset(
     }
 )
 _STDIN = "-"
-_LAUNCHERS = ("torchrun ", "deepspeed ", "accelerate ", "srun ", "sbatch ", "python", "CUDA_VISIBLE_DEVICES=")
+_BEFORE = ("srun ", "sbatch ", "mpirun ", "env ", "nohup ", "sudo ", "time ", "exec ")
+_LAUNCHERS = ("torchrun ", "deepspeed ", "accelerate ", "python", "CUDA_VISIBLE_DEVICES=", *_BEFORE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def text_of(path: str) -> str:
     """A small text file; InputError with its name where it cannot be read."""
     try:
         if path == _STDIN:
-            return decode(sys.stdin.buffer.read(MAX_BYTES + 1))
+            return decode(standard_input(MAX_BYTES + 1))
         with open(path, "rb") as stream:
             return decode(stream.read(MAX_BYTES + 1))
     except DocumentError as problem:

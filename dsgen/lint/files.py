@@ -1,11 +1,11 @@
 """From paths on the command line to files to lint: a named file always, in a folder what looks like ours."""
 
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dsgen.documents.source import standard_input
 from dsgen.errors import InputError, Place
 from dsgen.lint.kinds import KINDS, Kind, kind_of, kind_of_named
 
@@ -44,7 +44,7 @@ def sources(paths: list[str], stdin_name: str | None = None) -> Iterator[Source]
 
 def _on_stdin(name: str) -> Iterator[Source]:
     kind = _kind(name)
-    yield Source(name, sys.stdin.buffer.read(kind.most_bytes + 1), kind, is_stdin=True)
+    yield Source(name, standard_input(kind.most_bytes + 1), kind, is_stdin=True)
 
 
 def _kind(name: str) -> Kind:
@@ -59,8 +59,9 @@ def _named(path: str) -> Iterator[Source]:
     kind = _kind(path)
     try:
         yield Source(path, _read(path, kind), kind)
-    except OSError as error:
-        raise InputError.at(f"cannot be read: {error.strerror or error}", Place(path)) from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError.at(f"cannot be read: {reason}", Place(path)) from None
 
 
 def _read(path: str | Path, kind: Kind) -> bytes:

@@ -44,9 +44,10 @@ class StatedModel:
         return f"{size} parameters" if self.name == size else f"{self.name} ({size} parameters)"
 
     def trained(self, method: "Method | None") -> int:
-        """Parameters that get gradients; all that a spec does not freeze where nobody named another method."""
+        """Parameters that get gradients; all that a spec does not freeze where nobody named another method. Of adapters
+        beside matrices of which nobody told the sizes, none: how many there are is not guessed."""
         if self.shapes is None:
-            return self.parameters
+            return self.parameters if method is None or method.type == "full" else 0
         if method is None or method.type == "full":
             return self.shapes.trainable
         from dsgen.shapes.lora import with_method
@@ -80,7 +81,7 @@ def gpu(text: str) -> "Gpu":
     if found is not None:
         return found
     size = _size(text)
-    if size is None:
+    if not size:
         raise Unknown(_no_such("GPU", "gpus", text, nearest_gpus(text), "or give its memory: 24GiB"))
     unknown: dict[str, Any] = dict.fromkeys(("bf16_tflops", "fp16_tflops", "fp32_tflops", "memory_gb_s", "link_gb_s"))
     return Gpu(name=f"a GPU of {format_bytes(size)}", memory=size, **unknown)

@@ -56,6 +56,33 @@ def test_an_error_that_cannot_be_said_keeps_its_exit_code_and_goes_nowhere_else(
     assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", "")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "plan -",
+        "build -",
+        "estimate -",
+        "convert - --to fsdp2",
+        "lint -",
+        "effective -",
+        "upgrade - --from deepspeed==0.16.4 --to deepspeed==0.19.8",
+        "init --from - -o -",
+    ],
+)
+def test_standard_input_that_is_closed_is_said(command: str, tmp_path: Path) -> None:
+    ran = shell(f"{command} <&-", tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "dsgen: <stdin>: there is no standard input" in ran.stderr
+
+
+def test_nobody_answers(tmp_path: Path) -> None:
+    ran = shell("init -o new.yaml <&-", tmp_path)
+    assert ran.returncode == 2
+    assert "nothing was written" in ran.stderr
+    assert not (tmp_path / "new.yaml").exists()
+    assert shell("init --here -o - <&-", tmp_path).returncode == 0
+
+
 def test_the_folder_is_gone(tmp_path: Path) -> None:
     gone = "mkdir gone; cd gone; rmdir ../gone;"
     (tmp_path / "kept.yaml").write_text(SPEC, encoding="utf-8")

@@ -89,6 +89,25 @@ def test_a_pipe_is_a_file_too(text: str, tmp_path: Path) -> None:
     assert yaml.safe_load(made.stdout)["want"]["zero_stage"] == 2
 
 
+def test_a_file_that_is_read_is_not_replaced_even_where_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    name = put("ds.json", {"zero_optimization": {"stage": 2}})
+    before = Path(name).read_bytes()
+    Path("link.yaml").symlink_to(name)
+    for output in (name, "link.yaml"):
+        assert main(["init", "--force", "--from", name, "-o", output]) == 2
+        assert f"{output}: is read for the spec" in capsys.readouterr().err
+    assert Path(name).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "outer", ["mpirun -np 8", "env A=1 torchrun --nproc_per_node 8", "nohup torchrun --nproc_per_node 8"]
+)
+def test_what_stands_before_a_launcher_in_its_line(outer: str, capsys: pytest.CaptureFixture[str]) -> None:
+    spec, said = spec_of(f"{outer} train.py", capsys=capsys)
+    assert "cannot be read" not in said
+    assert spec["hardware"]["gpus_per_node"] == 8
+
+
 def test_the_config_counts_over_arguments_and_the_disagreement_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     config = {"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}}
     spec, said = spec_of(put("ds.json", config), put("train.json", TRAIN), capsys=capsys)

@@ -29,6 +29,7 @@ def target(flags: Mapping[str, Any] | None = None, settings: Settings | None = N
 WRONG = {
     "--gpu a100-80gb-sx": "did you mean a100-80gb-sxm",
     "--gpu 24": "dsgen show gpus lists them all",
+    "--gpu 0GiB": "or give its memory: 24GiB",
     "--model lama-2-7b": "llama-2-7b",
     "--host-memory lots": "write 512GiB",
     "--host-memory 0GB": "write 512GiB",
@@ -126,6 +127,24 @@ def test_models_and_gpus_by_their_size() -> None:
     assert stated.model("bert-base-uncased").shapes is None, "no decoder: its size is known, its tensors are not"
     card = stated.gpu("24GiB")
     assert (card.memory, card.compute_capability) == (24 * 2**30, None)
+
+
+@pytest.mark.parametrize("name", ["gemma-3-4b", "70B"])
+@pytest.mark.parametrize("method", ["lora", "qlora"])
+def test_adapters_of_unknown_matrices_are_not_counted_as_all_weights(
+    name: str, method: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At 2 + 2 + 12 bytes a parameter the states of either are far beyond this card; those of adapters are not known,
+    and the weights alone fit."""
+    text = '{"train_batch_size": 8, "bf16": {"enabled": true}, "optimizer": {"type": "AdamW"}}'
+    Path("ds.json").write_text(text, "utf-8")
+    flags = ["--model", name, "--gpu", "b200-180gb-sxm", "--world-size", "8", "--select", "DS707"]
+    assert main(["lint", "ds.json", *flags, "--method", method]) == 0, capsys.readouterr().out
+    if name == "70B":
+        assert main(["lint", "ds.json", *flags, "--method", "full"]) == 1
+    model = stated.model(name)
+    assert model.trained(stated.method(method)) == 0
+    assert model.trained(stated.method("full")) == model.parameters
 
 
 def test_a_model_by_its_folder(tmp_path: Path) -> None:
