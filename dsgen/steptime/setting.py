@@ -65,8 +65,8 @@ class Setting:
 
     @property
     def reduce_width(self) -> int:
-        """Bytes of one gradient on its way to the other ranks. DeepSpeed's go in the compute type, whatever they are added
-        up in (deepspeed/runtime/engine.py: communication_data_type)."""
+        """Bytes of one gradient on its way to the other ranks. DeepSpeed's go in the compute type, whatever they are
+        added up in (deepspeed/runtime/engine.py: communication_data_type)."""
         if self.target.format == "deepspeed":
             return self.width
         if self.target.format == "megatron" or self.plan.gradient_precision == "fp32":
