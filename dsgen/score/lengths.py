@@ -22,7 +22,7 @@ def padded_length(run: Run) -> float:
     samples the longest has F^b, so its mean is s less the integral of F^b from 0 to s (midpoint rule).
     """
     longest = run.counts["seq_len"] or 1
-    mean = _mean_length(run)
+    mean = mean_length(run)
     if mean is None:
         return longest
     batch = run.counts["micro_batch"] or 1
@@ -32,7 +32,8 @@ def padded_length(run: Run) -> float:
     return longest - step * below
 
 
-def _mean_length(run: Run) -> float | None:
+def mean_length(run: Run) -> float | None:
+    """Tokens of a sample on average; None where nothing says that they vary."""
     notes = run.texts["notes"]
     stated = _MEAN.search(notes)
     if stated:

@@ -4,16 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dsgen.errors import ProblemsError
+from dsgen.score.lengths import mean_length
 from dsgen.score.runs import Run
 from dsgen.score.skipped import SkippedError
 from dsgen.score.timed import Job, job_of, on_one_network
 from dsgen.steptime.values import StepTime
 
-VARIABLE = frozenset(("ms-swift-bench", "hf-single-gpu", "litgpt-resource"))
-"""Sources whose samples have lengths of their own, of which the table gives the longest (README of the measurements):
-their speeds compare with one another, and are no tokens per second."""
-MICRO_STEPS = frozenset(("litgpt-resource",))
-"""Sources whose step_time_s is that of one micro-batch."""
+_MICRO_STEP = "per micro-iteration"
+"""What notes say where step_time_s is that of one micro-batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +49,7 @@ def speeds(runs: Iterable[Run]) -> tuple[Speed, ...]:
 
 def speed(run: Run) -> Speed:
     """Both, as far as the row says enough."""
-    relative = run.source in VARIABLE
+    relative = _relative(run)
     try:
         job = job_of(run)
     except SkippedError as reason:
@@ -64,14 +62,20 @@ def speed(run: Run) -> Speed:
     return Speed(run=run, predicted=predicted, measured=measured, relative=relative, step=step)
 
 
+def _relative(run: Run) -> bool:
+    """Whether samples are known and their tokens are not: they have lengths of their own, of which the row gives the
+    longest, or are whole texts to be classified. Such speeds compare with one another, and are no tokens per second."""
+    return run.numbers["tok_s_gpu"] is None and (mean_length(run) is not None or run.texts["kind"] == "encoder_ft")
+
+
 def _measured(run: Run, job: Job | None) -> float | None:
     """Tokens per second per GPU from what the row gives: itself, samples, seconds of a step, FLOP/s or utilisation."""
     numbers, length = run.numbers, run.counts["seq_len"]
     tokens, samples, seconds = numbers["tok_s_gpu"], numbers["samples_s_gpu"], numbers["step_time_s"]
-    if run.source in VARIABLE:
+    if _relative(run):
         if samples is not None:
             return samples
-        batch = run.counts["micro_batch"] if run.source in MICRO_STEPS else _batch_per_gpu(run)
+        batch = run.counts["micro_batch"] if _MICRO_STEP in run.texts["notes"] else _batch_per_gpu(run)
         return batch / seconds if batch and seconds else None
     if tokens is not None or length is None:
         return tokens

@@ -105,7 +105,7 @@ def test_a_speed_needs_less_than_the_memory_does(tmp_path: Path) -> None:
         ({"seq_len": ""}, "sequence length"),
         ({"kind": "component"}, "no step"),
         ({"sharding": "odd"}, "has no formula"),
-        ({"hidden": ""}, "nothing of hidden"),
+        ({"model": "our own", "hidden": ""}, "nothing of hidden"),
     ],
 )
 def test_what_has_no_time_says_why(tmp_path: Path, cells: dict[str, str], reason: str) -> None:
