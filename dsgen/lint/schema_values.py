@@ -53,6 +53,8 @@ class _Key:
         """Where a wrong value is met, if not in every training: what the parser checks or opens it always meets."""
         known = sch.facts(self.words)
         is_opened = "object" in sch.types(self.words) and "read_by" not in known
+        if known.get("checked") == "once enabled":
+            return self.asleep
         return None if self.pydantic or "checked" in known or is_opened else self.asleep or known.get("only")
 
     def wrong(self, message: str, verb: str, help: str | None = None) -> Mark:
@@ -142,6 +144,8 @@ def _made(value: Any, key: _Key) -> Any:
     if isinstance(value, bool) and target.since(facts.get("no_bool", versions.NEVER)):
         return REFUSED
     if isinstance(value, str | float) and not target.since(facts.get("converts", versions.ALWAYS)):
+        return REFUSED
+    if "text_only" in facts:  # a Path: pydantic 1 makes a str of a number, and no path
         return REFUSED
     if key.pydantic:
         return by_pydantic(value, types, target.since(_MODERN))

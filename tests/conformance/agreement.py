@@ -53,9 +53,20 @@ def is_claim(finding: Finding, version: tuple[int, ...]) -> bool:
         return "refuses it" in finding.message and finding.path[0] not in ("optimizer", "scheduler")
     if finding.code not in REFUSALS or "divides by it" in finding.message or "calculates with it" in finding.message:
         return False
+    if finding.code == "DS505" and not _needed_by_the_parser(finding.path):
+        return False
     if finding.code in ("DS111", "DS112", "DS505"):
         return _is_checked([step for step in finding.path if isinstance(step, str)], version)
     return True
+
+
+def _needed_by_the_parser(path: Sequence[Any]) -> bool:
+    """Whether the parser misses a key that an object lacks: what others read it does not."""
+    schema: Any = sch.deepspeed_schema()
+    for step in path:
+        schema = schema.get("properties", {}).get(step, {})
+    needed = {key for keys in sch.facts(schema).get("needs", {}).values() for key in keys}
+    return not any("read_by" in sch.facts(schema["properties"][key]) for key in needed)
 
 
 def _is_checked(path: list[str], version: tuple[int, ...]) -> bool:

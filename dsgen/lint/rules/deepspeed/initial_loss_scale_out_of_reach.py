@@ -2,12 +2,13 @@ from collections.abc import Iterator
 
 from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.effective import is_on
-from dsgen.lint.mark import Mark, warning
+from dsgen.lint.mark import Mark, error, warning
 from dsgen.lint.rule import rule
 from dsgen.lint.target import LintTarget
 
 # 2^24 is 256 times what fp16 can hold: beyond it the start costs more than eight skipped steps.
 _HIGHEST, _LOWEST = 24, 4
+_LARGEST_DOUBLE = 1023
 
 
 @rule(
@@ -21,7 +22,8 @@ def initial_loss_scale_out_of_reach(file: ConfigFile, target: LintTarget) -> Ite
 
     The dynamic scale starts at 2 to the power of initial_scale_power (16 by default). fp16 ends at 65504, so scales
     settle near 2^10 to 2^20. From 2^32 the first sixteen steps and more overflow and are skipped; from a very low
-    start small gradients are lost until the scale has doubled its way up, once per loss_scale_window steps.
+    start small gradients are lost until the scale has doubled its way up, once per loss_scale_window steps. From 2^1024
+    the scale is no floating-point number any more, and DeepSpeed raises OverflowError.
 
     ```json bad
     {"train_batch_size": 8, "fp16": {"enabled": true, "initial_scale_power": 32}}
@@ -36,8 +38,17 @@ def initial_loss_scale_out_of_reach(file: ConfigFile, target: LintTarget) -> Ite
     ```
     """
     power = file.get("fp16", "initial_scale_power")
-    if not isinstance(power, int) or isinstance(power, bool) or is_on(file, "fp16", target) is False:
+    if isinstance(power, bool) or not isinstance(power, int | float) or is_on(file, "fp16", target) is False:
         return
+    if power > _LARGEST_DOUBLE:
+        message = (
+            f"2^{power:.0f} is beyond any number of 64 bits, which {target.library} makes the loss scale: it raises"
+        )
+        yield error(("fp16", "initial_scale_power"), message, help="write 16")
+        return
+    if not float(power).is_integer():
+        return
+    power = int(power)
     if file.get("fp16", "loss_scale", default=0) != 0:
         return
     path = ("fp16", "initial_scale_power")

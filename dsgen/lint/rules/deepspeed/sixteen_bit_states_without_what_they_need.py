@@ -42,21 +42,22 @@ def sixteen_bit_states_without_what_they_need(file: ConfigFile, target: LintTarg
     ```
     """
     in_force = stage(file, target)
-    for section, key in _KEYS:
-        if not _is_on(file, section, key) or in_force is None or not _exists(section, key, target):
+    for name, key in _KEYS:
+        section = "bfloat16" if name == "bf16" and not file.has("bf16") else name  # the old name of the section
+        if not _is_on(file, section, key) or in_force is None or not _exists(name, key, target):
             continue
-        allowed = (2,) if section == "fp16" and not target.since("0.18.3") else (1, 2, 3)
+        allowed = (2,) if name == "fp16" and not target.since("0.18.3") else (1, 2, 3)
         if in_force not in allowed:
             stages = ", ".join(map(str, allowed))
             message = f"{key} needs ZeRO stage {stages}; at stage {in_force} {target.library} raises"
             yield error((section, key), message, help=f"use such a stage, or remove {key}", on="key")
-        elif key == "bf16_optimizer_states" and not _is_on(file, "bf16", "bf16_master_weights_and_grads"):
+        elif key == "bf16_optimizer_states" and not _is_on(file, section, "bf16_master_weights_and_grads"):
             message = f"{key} needs bf16_master_weights_and_grads: {target.library} raises"
             yield error((section, key), message, help='write "bf16_master_weights_and_grads": true', on="key")
         elif key.endswith("_master_weights_and_grads") and _steps_elsewhere(file, section):
             yield error(
                 (section, key),
-                f"{key} needs the optimizer on the CPU (DeepSpeedCPUAdam){_or_states(section)}: the engine asserts",
+                f"{key} needs the optimizer on the CPU (DeepSpeedCPUAdam){_or_states(name)}: the engine asserts",
                 help='write "offload_optimizer": {"device": "cpu"} in zero_optimization',
                 on="key",
             )
@@ -69,7 +70,7 @@ def _is_on(file: ConfigFile, section: str, key: str) -> bool:
 
 def _steps_elsewhere(file: ConfigFile, section: str) -> bool:
     """Whether the config's own Adam steps on the GPU, in fp32 states."""
-    in_16_bit = section == "bf16" and _is_on(file, "bf16", "bf16_optimizer_states")
+    in_16_bit = section != "fp16" and _is_on(file, section, "bf16_optimizer_states")
     on_gpu = offload_device(file, "offload_optimizer") in (None, "none")
     return on_gpu and not in_16_bit and optimizer_type(file) in ("adam", "adamw")
 

@@ -1,0 +1,40 @@
+"""What mutated configs showed against the parsers of several releases."""
+
+import pytest
+from deepspeed_configs import lint
+
+from dsgen.lint.target import make_target
+
+
+def errors(config: object, version: str) -> list[str]:
+    target = make_target(version, "deepspeed", world_size=1)
+    return [found.code for found in lint(config, target) if found.severity == "error"]
+
+
+@pytest.mark.parametrize("version", ["0.14.4", "0.15.4", "0.19.7"])
+@pytest.mark.parametrize("wrong", [{"min_time": ["a"]}, {"max_gpus": 0}, {"micro_batch_sizes": [0]}])
+def test_elasticity_is_read_once_it_is_enabled(wrong: dict[str, object], version: str) -> None:
+    whole = {"max_train_batch_size": 4, "micro_batch_sizes": [1], **wrong}
+    assert errors({"train_batch_size": 1, "elasticity": whole}, version) == []
+    assert errors({"elasticity": {"enabled": True, **whole}}, version) != []
+
+
+@pytest.mark.parametrize("version", ["0.14.4", "0.15.4", "0.19.8"])
+@pytest.mark.parametrize("path", [1, True, 0.5])
+def test_no_pydantic_makes_a_path_of_a_number(path: object, version: str) -> None:
+    stage = {"stage": 3, "offload_param": {"device": "nvme", "nvme_path": path}}
+    assert errors({"train_batch_size": 1, "zero_optimization": stage}, version) == ["DS111"]
+
+
+@pytest.mark.parametrize("power", [1024, 5000, 1e12])
+def test_a_loss_scale_beyond_all_numbers(power: float) -> None:
+    assert errors({"train_batch_size": 1, "fp16": {"enabled": True, "initial_scale_power": power}}, "0.16.4") == [
+        "DS404"
+    ]
+    assert errors({"train_batch_size": 1, "fp16": {"enabled": False, "initial_scale_power": power}}, "0.16.4") == []
+
+
+def test_the_old_name_of_the_section_of_bf16() -> None:
+    section = {"enabled": True, "bf16_optimizer_states": 1}
+    for name in ("bf16", "bfloat16"):
+        assert errors({"train_batch_size": 1, name: section}, "0.19.8") == ["DS407"]
