@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from console import ROOT, environment
 
+from dsgen.spec.read import spec_from_text
+
 README = (ROOT / "README.md").read_text("utf-8")
 
 
@@ -67,6 +69,16 @@ def test_the_tour_runs_as_shown(checkout: Path) -> None:
         for shown in step.shown:
             # Each line in its turn: "in" consumes the iterator up to the match.
             assert shown.rstrip() in (line.rstrip() for line in lines), f"$ {step.command}\n{shown}\n--\n{ran.stdout}"
+
+
+def test_the_spec_that_is_shown_is_read() -> None:
+    (shown,) = [block for block in blocks("yaml") if block.startswith("model:")]
+    spec = spec_from_text(shown, "README.md")
+    assert (spec.hardware.gpus_per_node, spec.training.global_batch) == (8, 128)
+    several = re.search(r"# several nodes: also (.*)", shown)
+    assert several
+    wide = spec_from_text(shown.replace("gpus_per_node: 8}", f"gpus_per_node: 8, {several[1]}}}"), "README.md")
+    assert (wide.hardware.nodes, wide.hardware.interconnect.gbit_s) == (2, 100)
 
 
 def test_set_up_commands_are_those_of_ci() -> None:

@@ -30,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of this command."""
     parser.add_argument("config", metavar="CONFIG", help="a DeepSpeed config; - is stdin")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="form of the output")
-    add_target_flags(parser)
+    # Here somebody asks what a version makes of the file, whatever the project has.
+    add_target_flags(parser, deepspeed="DeepSpeed version (default: the newest known)")
 
 
 def run(args: argparse.Namespace) -> int:

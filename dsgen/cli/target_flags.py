@@ -52,11 +52,12 @@ _FLAGS: dict[str, dict[str, Any]] = {
 NAMES = tuple(_FLAGS)
 
 
-def add_target_flags(parser: argparse.ArgumentParser, names: Iterable[str] = NAMES) -> None:
-    """Adds these of the flags, under a heading of their own."""
+def add_target_flags(parser: argparse.ArgumentParser, names: Iterable[str] = NAMES, **said: str) -> None:
+    """Adds these of the flags, under a heading of their own; ``said`` is the help of those that mean something else."""
     group = parser.add_argument_group("what the files are meant for (what is not known is not guessed)")
     for name in names:
-        group.add_argument(f"--{name.replace('_', '-')}", **_FLAGS[name])
+        words = {"help": said[name]} if name in said else {}
+        group.add_argument(f"--{name.replace('_', '-')}", **(_FLAGS[name] | words))
 
 
 def target_flags(args: argparse.Namespace) -> dict[str, Any]:
