@@ -226,8 +226,9 @@ def _inert(key: str, schema: sch.Schema, section: _Section) -> str | None:
 
 def _switched_off(key: str, facts: Mapping[str, Any], section: _Section) -> str | None:
     neighbours = section.schema.get("properties", {})
-    if "enabled" in neighbours and key != "enabled" and len(section.means) == 1:
-        default = sch.keywords(neighbours["enabled"], section.target.deepspeed)["default"]
+    switch = sch.switch_of(section.schema)
+    if switch is not None and key != "enabled" and len(section.means) == 1:
+        default = sch.keywords(switch, section.target.deepspeed)["default"]
         is_on = (
             effective.is_on(section.file, section.path[0], section.target) if "enabled" in section.given else default
         )

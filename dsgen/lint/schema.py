@@ -11,6 +11,7 @@ Each key of ``schemas/deepspeed.schema.json`` is plain JSON Schema plus one ``x-
 ``stages``                ZeRO stages at which it acts; elsewhere it is accepted and does nothing
 ``feature``               that nothing is done there matters: people count on it
 ``auto``                  loaders that fill "auto" in; others leave the word
+``decides``               false: a switch on which nothing depends
 ``dead``                  nothing reads it: why
 ``no_bool``               first version that takes no true or false for this number
 ``no_float``              first version that takes no 10.0 for this whole number
@@ -95,6 +96,12 @@ def keywords(schema: Schema, version: Version) -> dict[str, Any]:
 def refuses_unknown(schema: Schema, version: Version) -> bool:
     """Whether that version raises at a key it does not know in this object."""
     return bool(by_version(facts(schema).get("unknown", {"0": "ignored"}), version) == "refused")
+
+
+def switch_of(schema: Schema) -> Schema | None:
+    """The ``enabled`` of an object, where that decides whether the rest acts."""
+    switch: Schema | None = schema.get("properties", {}).get("enabled")
+    return switch if switch is not None and facts(switch).get("decides", True) else None
 
 
 def is_pydantic(schema: Schema, version: Version) -> bool:

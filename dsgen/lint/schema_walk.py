@@ -94,7 +94,7 @@ def _missing(keys: list[str], schema: sch.Schema, path: Keys, target: LintTarget
 
 def _asleep(value: Mapping[str, Any], schema: sch.Schema, target: LintTarget) -> str | None:
     """Why nothing may come of a wrong value in this object; None where it acts in every training."""
-    switch = schema.get("properties", {}).get("enabled")
+    switch = sch.switch_of(schema)
     if switch and "default" in switch and not value.get("enabled", sch.keywords(switch, target.deepspeed)["default"]):
         return "only once it is switched on"
     only: str | None = sch.facts(schema).get("only")

@@ -144,3 +144,18 @@ def test_engines_as_code_makes_them(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr[-2000:]
     for (name, (_, _, word)), got in zip(BUILT.items(), json.loads(ran.stdout), strict=True):
         assert (got is None) if word is None else (word in str(got)), (name, got)
+
+
+def test_only_the_parts_of_data_efficiency_have_switches_that_are_read() -> None:
+    """DS801: the engine asks for the switches of the parts; those of the levels above have no caller."""
+    from importlib.util import find_spec
+
+    spec = find_spec("deepspeed")
+    assert spec is not None
+    assert spec.origin is not None
+    files = Path(spec.origin).parent.glob("runtime/**/*.py")
+    source = "\n".join(file.read_text("utf-8") for file in files if "data_pipeline" not in file.parts)
+    for method, calls in (("random_ltd_enabled", 3), ("curriculum_learning_enabled", 3)):
+        assert source.count(f"self.{method}()") >= calls
+    for method in ("data_efficiency_enabled", "data_sampling_enabled", "data_routing_enabled"):
+        assert f"{method}()" not in source

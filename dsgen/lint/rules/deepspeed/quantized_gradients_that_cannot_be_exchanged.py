@@ -12,7 +12,7 @@ from dsgen.lint.target import LintTarget
     kinds=("deepspeed",),
     about=("zero_quantized_gradients",),
     since="0.10.0",
-    source="deepspeed/runtime/zero/stage3.py:__add_grads, utils/groups.py:_get_local_all_to_all_group",
+    source="deepspeed/runtime/zero/stage3.py (all2all_process_group), utils/groups.py:_get_local_all_to_all_group",
 )
 def quantized_gradients_that_cannot_be_exchanged(file: ConfigFile, target: LintTarget) -> Iterator[Mark]:
     """zero_quantized_gradients (qgZ) without reduce_scatter, or on ranks that do not fill whole nodes: the engine
