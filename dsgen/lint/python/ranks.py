@@ -33,4 +33,6 @@ def _is_rank(file: PythonFile, expression: ast.expr) -> bool:
         for node in ast.walk(origin.node) if isinstance(origin.node, ast.expr) else ():
             if isinstance(node, ast.Constant) and node.value in _VARIABLES:
                 return True
-    return isinstance(expression, ast.Name) and expression.id in _NAMES
+    # Of an engine or of arguments as well: engine.global_rank, args.local_rank.
+    name = expression.attr if isinstance(expression, ast.Attribute) else getattr(expression, "id", None)
+    return name in _NAMES
