@@ -18,6 +18,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any
 
+from stand_ins import stand_in
+
 _BOUNDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
@@ -222,6 +224,7 @@ def main() -> None:
     out = sys.stdout
     asked = json.load(sys.stdin)
     with contextlib.redirect_stdout(io.StringIO()):
+        stand_in()
         import deepspeed
         from deepspeed.runtime import config, lr_schedules
 

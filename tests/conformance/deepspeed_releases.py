@@ -7,8 +7,8 @@ import tarfile
 from pathlib import Path
 
 RELEASES = ("0.14.4", "0.14.5", "0.15.4", "0.16.4", "0.16.9", "0.17.6", "0.18.9", "0.19.8")
-"""The last ones of each series that the schema knows, and one that many projects pin. 0.14.0 to 0.14.3 import what the
-torch of today no longer has: of them the schema says what their sources say."""
+"""The last ones of each series that the schema knows, and one that many projects pin. 0.14.0 to 0.14.3 import names
+that torch 2.13 and numpy 2 no longer have: with stand_ins.py they parse; mutations were not run on them."""
 
 CACHE = "DSGEN_DEEPSPEED_RELEASES"
 """Environment variable: the folder in which unpacked releases are kept from run to run."""
