@@ -135,7 +135,10 @@ def test_nothing_imports_dsgen(grid: Path) -> None:
 
 
 def test_several_nodes_get_a_hostfile(grid: Path) -> None:
-    assert (grid / "folder1" / "launch" / "hostfile").read_text("utf-8") == "node-1 slots=8\nnode-2 slots=8\n"
+    comment, *nodes = (grid / "folder1" / "launch" / "hostfile").read_text("utf-8").splitlines()
+    # deepspeed/launcher/runner.py:_parse_hostfile passes over lines that begin so.
+    assert comment.startswith("#")
+    assert nodes == ["node-1 slots=8", "node-2 slots=8"]
     assert not (grid / "folder0" / "launch" / "hostfile").exists()
 
 
