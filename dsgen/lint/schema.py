@@ -26,6 +26,7 @@ Each key of ``schemas/deepspeed.schema.json`` is plain JSON Schema plus one ``x-
 ``checked``               "parser": plain code that raises at a wrong value while it reads the file; otherwise it raises
                           where the value is used, if at all
 ``any_integer``           a switch that takes whole numbers for true or false, and raises at the rest
+``falsy``               of an object: 0, false, "" and [] count as an empty one
 ``ignore_case``           the words of ``enum`` count in upper and lower case alike
 ``only``                  of an object: where it acts, if not wherever DeepSpeed trains
 ``read_by``               the file of DeepSpeed that reads the key, if its parser does not

@@ -100,6 +100,8 @@ def _wrong_type(value: Any, key: _Key) -> Outcome:
         stage = "stage 1" if value else "no ZeRO"
         message = f"{key.name}: {_shown(value)} is a form of old times, read as {stage}"
         return "wrong-type", warning(key.path, message, help='write {"stage": 1}')
+    if not value and "falsy" in sch.facts(key.words):
+        return "wrong-type", warning(key.path, f"{found}; {target.library} takes it for an empty one", help="remove it")
     if goes_by_truth(key.words, key.pydantic, target):
         harm = isinstance(value, str) and value.lower() in NO
         taken = f"{found}; {target.library} takes {'any text' if isinstance(value, str) and value else 'it'}"

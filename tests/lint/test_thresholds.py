@@ -104,3 +104,12 @@ def test_a_precision_section_that_is_not_switched_on() -> None:
     assert "bf16 is off and check_grad_overflow does nothing" in message
     assert said({"bf16": {}}, "DS415") == []
     assert said({"bf16": {"enable": True}}, "DS415") == []
+
+
+@pytest.mark.parametrize("value", [0, False, "", []])
+def test_nothing_is_an_empty_section_where_the_parser_asks_for_truth(value: Any) -> None:
+    """deepspeed/module_inject/auto_ep_config.py:parse_autoep_config: ``if not param_dict``."""
+    assert [severity for severity, _ in said({"expert_parallel": value}, "DS111", "--deepspeed", "0.19.8")] == [
+        "warning"
+    ]
+    assert [severity for severity, _ in said({"expert_parallel": 1}, "DS111", "--deepspeed", "0.19.8")] == ["error"]
