@@ -58,7 +58,11 @@ def ask(
 def _answer(question: Question, default: str, stream: TextIO, say: Callable[[str], None]) -> Mapping[SpecPath, Any]:
     while True:
         say(f"{question.text} [{default or _OPEN}]: ")
-        line = stream.readline()
+        try:
+            line = stream.readline()
+        except UnicodeDecodeError:
+            # A locale decides whether such bytes come as stand-ins, which are refused below, or not at all.
+            raise InputError(Problem(f"{question.text}: the answer is no UTF-8", help="nothing was written")) from None
         if not line:
             raise InputError(Problem(f"the answers end at '{question.text}'; nothing was written"))
         if not stream.isatty():

@@ -100,6 +100,23 @@ def test_a_wrong_answer_from_a_pipe_is_refused_with_what_to_write(answers: str, 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("encoding", ["utf-8:strict", "utf-8:surrogateescape", "latin-1"])
+def test_bytes_that_are_no_text_are_refused_in_every_locale(encoding: str, tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "dsgen", "init"],
+        cwd=tmp_path,
+        env={**environment(), "PYTHONIOENCODING": encoding},
+        input=b"\xff\xfe\n",
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert b"Traceback" not in ran.stderr
+    assert b"nothing was written" in ran.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_at_a_terminal_a_wrong_answer_is_asked_for_again() -> None:
     said: list[str] = []
     found = ask({}, Terminal("lama-3\nllama-2-7b\n" + DEFAULTS), said.append)
