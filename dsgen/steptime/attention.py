@@ -10,6 +10,17 @@ from dsgen.steptime.matmul import product
 from dsgen.steptime.setting import FP32, Setting
 from dsgen.steptime.traffic import has_dropout
 
+_FULL_EVERY = {
+    "GPTNeoForCausalLM": 2,
+    "Gemma2ForCausalLM": 2,
+    "Gemma3ForCausalLM": 6,
+    "Gemma3ForConditionalGeneration": 6,
+    "GptOssForCausalLM": 2,
+    "Llama4ForConditionalGeneration": 4,
+}
+"""Classes of which one layer in so many looks at the whole sequence, the others through a window: layer_types of
+transformers' configurations (gemma2, gemma3, gpt_oss, llama4), attention_types of gpt_neo. Elsewhere all have one."""
+
 
 def core(setting: Setting) -> Cost:
     """Forward and backward pass of one layer."""
@@ -20,12 +31,14 @@ def core(setting: Setting) -> Cost:
 
 def pairs(setting: Setting) -> float:
     """Query-key pairs of one rank and head: b s^2 / (c u), of which a causal mask leaves half; a window of w leaves
-    s w - w^2 / 2. Encoders look both ways."""
+    s w - w^2 / 2. Encoders look both ways. Where only some layers have a window, the mean of all."""
     s, plan = setting.sequence_length, setting.plan
     each = s * s / 2 if _causal(setting) else s * s
     window = setting.arch.sliding_window
     if window is not None and window < s:
-        each = min(each, s * window - window * window / 2)
+        every = _FULL_EVERY.get(setting.arch.hf_architecture)
+        whole = 0.0 if every is None else (setting.arch.layers // every) / setting.arch.layers
+        each = whole * each + (1 - whole) * min(each, s * window - window * window / 2)
     return plan.micro_batch * each / (plan.context_parallel * plan.ulysses)
 
 

@@ -9,6 +9,7 @@ from made import LLAMA_7B, coded, lora, machines, setting, timed
 from dsgen.facts.constants import constant, constants_as
 from dsgen.plan import Checkpointing
 from dsgen.shapes.values import Moe
+from dsgen.steptime.attention import pairs
 from dsgen.steptime.block import block_cost
 from dsgen.steptime.machine import machine_of
 
@@ -108,3 +109,16 @@ def test_splitting_a_sequence(kind: str) -> None:
     assert split.parts["compute"] < whole.parts["compute"] / 6
     assert split.parts["communication"] > 0
     assert split.tokens_per_second_per_gpu < 1.1 * whole.tokens_per_second_per_gpu
+
+
+@pytest.mark.parametrize(
+    ("of", "whole"),
+    [("MistralForCausalLM", 0), ("Gemma2ForCausalLM", 16), ("GptOssForCausalLM", 16), ("Gemma3ForCausalLM", 5)],
+)
+def test_windows_of_some_layers_only(of: str, whole: int) -> None:
+    """Of 32 layers; a causal sequence of s leaves s^2 / 2 pairs, a window of w leaves s w - w^2 / 2."""
+    arch = replace(LLAMA_7B, hf_architecture=of, sliding_window=128)
+    s, w = 8192, 128
+    here = setting(arch, length=s)
+    expected = (whole * s * s / 2 + (32 - whole) * (s * w - w * w / 2)) / 32
+    assert pairs(here) == pytest.approx(expected * here.plan.micro_batch)
