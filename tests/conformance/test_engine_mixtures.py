@@ -67,7 +67,7 @@ def disagreements(first: int, count: int, extensions: Path) -> tuple[list[str], 
         if bool(errors) == bool(said):
             continue
         side, words = ("missed", str(said)) if said else ("false", "; ".join(errors))
-        if not any(row["side"] == side and row["words"] in words for row in rows):
+        if not any(row["side"] == side and row["words"] in f"{words}$" for row in rows):
             found.append(f"{side} {number}: {' '.join(words.split())[:200]}: {json.dumps(config)}")
     return found, judged
 

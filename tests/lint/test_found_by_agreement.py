@@ -26,12 +26,18 @@ def test_no_pydantic_makes_a_path_of_a_number(path: object, version: str) -> Non
     assert errors({"train_batch_size": 1, "zero_optimization": stage}, version) == ["DS111"]
 
 
-@pytest.mark.parametrize("power", [1024, 5000, 1e12])
+@pytest.mark.parametrize("power", [64, 5000, 10**400, 1e12])
 def test_a_loss_scale_beyond_all_numbers(power: float) -> None:
-    assert errors({"train_batch_size": 1, "fp16": {"enabled": True, "initial_scale_power": power}}, "0.16.4") == [
-        "DS404"
-    ]
-    assert errors({"train_batch_size": 1, "fp16": {"enabled": False, "initial_scale_power": power}}, "0.16.4") == []
+    """2**64 is no integer of 64 bits: torch.tensor(1.0) * 2**64 raises OverflowError, times 2**63 does not."""
+    fp16 = {"enabled": True, "initial_scale_power": power}
+    assert errors({"train_batch_size": 1, "fp16": fp16}, "0.16.4") == ["DS404"]
+    for unread in ({"enabled": False}, {"loss_scale": 128}):
+        assert errors({"train_batch_size": 1, "fp16": fp16 | unread}, "0.16.4") == []
+
+
+@pytest.mark.parametrize("power", [63, -(10**400), 63.0])
+def test_a_loss_scale_that_torch_can_multiply_by_is_bad_advice_only(power: float) -> None:
+    assert errors({"train_batch_size": 1, "fp16": {"enabled": True, "initial_scale_power": power}}, "0.16.4") == []
 
 
 def test_the_old_name_of_the_section_of_bf16() -> None:

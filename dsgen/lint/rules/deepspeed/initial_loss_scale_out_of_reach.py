@@ -8,7 +8,8 @@ from dsgen.lint.target import LintTarget
 
 # 2^24 is 256 times what fp16 can hold: beyond it the start costs more than eight skipped steps.
 _HIGHEST, _LOWEST = 24, 4
-_LARGEST_DOUBLE = 1023
+# What torch takes for a scalar: integers of 64 bits; and below 1, doubles.
+_LARGEST, _SMALLEST = 63, -1074
 
 
 @rule(
@@ -22,8 +23,8 @@ def initial_loss_scale_out_of_reach(file: ConfigFile, target: LintTarget) -> Ite
 
     The dynamic scale starts at 2 to the power of initial_scale_power (16 by default). fp16 ends at 65504, so scales
     settle near 2^10 to 2^20. From 2^32 the first sixteen steps and more overflow and are skipped; from a very low
-    start small gradients are lost until the scale has doubled its way up, once per loss_scale_window steps. From 2^1024
-    the scale is no floating-point number any more, and DeepSpeed raises OverflowError.
+    start small gradients are lost until the scale has doubled its way up, once per loss_scale_window steps. From 2^64
+    torch, which takes integers of 64 bits, raises OverflowError at the first loss times the scale.
 
     ```json bad
     {"train_batch_size": 8, "fp16": {"enabled": true, "initial_scale_power": 32}}
@@ -40,18 +41,19 @@ def initial_loss_scale_out_of_reach(file: ConfigFile, target: LintTarget) -> Ite
     power = file.get("fp16", "initial_scale_power")
     if isinstance(power, bool) or not isinstance(power, int | float) or is_on(file, "fp16", target) is False:
         return
-    if power > _LARGEST_DOUBLE:
-        message = (
-            f"2^{power:.0f} is beyond any number of 64 bits, which {target.library} makes the loss scale: it raises"
-        )
-        yield error(("fp16", "initial_scale_power"), message, help="write 16")
-        return
-    if not float(power).is_integer():
-        return
-    power = int(power)
     if file.get("fp16", "loss_scale", default=0) != 0:
         return
     path = ("fp16", "initial_scale_power")
+    if power > _LARGEST:
+        message = (
+            f"a loss scale of more than 2^{_LARGEST} is beyond what torch multiplies by: with {target.library} the first "
+            "loss raises"
+        )
+        yield error(path, message, help="write 16")
+        return
+    if isinstance(power, float) and not power.is_integer():
+        return
+    power = max(int(power), _SMALLEST)
     if power > _HIGHEST:
         message = (
             f"the loss scale starts at 2^{power}: about {power - 16} steps overflow and are skipped before it fits fp16"
