@@ -46,8 +46,8 @@ def initial_loss_scale_out_of_reach(file: ConfigFile, target: LintTarget) -> Ite
     path = ("fp16", "initial_scale_power")
     if power > _LARGEST:
         message = (
-            f"a loss scale of more than 2^{_LARGEST} is beyond what torch multiplies by: with {target.library} the first "
-            "loss raises"
+            f"a loss scale of more than 2^{_LARGEST} is beyond what torch multiplies by: "
+            f"with {target.library} the first loss raises"
         )
         yield error(path, message, help="write 16")
         return
