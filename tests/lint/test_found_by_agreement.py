@@ -44,3 +44,12 @@ def test_the_old_name_of_the_section_of_bf16() -> None:
     section = {"enabled": True, "bf16_optimizer_states": 1}
     for name in ("bf16", "bfloat16"):
         assert errors({"train_batch_size": 1, name: section}, "0.19.8") == ["DS407"]
+
+
+@pytest.mark.parametrize(
+    ("enabled", "ignore", "found"), [(1.5, False, True), ("no", 0, True), (0, 0, False), (1, 1, False)]
+)
+def test_switches_of_elasticity_go_by_truth(enabled: object, ignore: object, found: bool) -> None:
+    elasticity = {"enabled": enabled, "ignore_non_elastic_batch_info": ignore, "max_train_batch_size": 8}
+    said = errors({"train_batch_size": 1, "elasticity": elasticity | {"micro_batch_sizes": [1]}}, "0.18.9")
+    assert any(code == "DS203" for code in said) is found

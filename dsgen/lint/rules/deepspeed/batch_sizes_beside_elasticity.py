@@ -31,7 +31,8 @@ def batch_sizes_beside_elasticity(file: ConfigFile, target: LintTarget) -> Itera
     ```
     """
     elastic = file.section("elasticity")
-    if elastic.get("enabled") is not True or elastic.get("ignore_non_elastic_batch_info", False) is not False:
+    # Both are asked for their truth alone, so that 1.5 and "false" are on.
+    if not elastic.get("enabled") or elastic.get("ignore_non_elastic_batch_info"):
         return
     given = [key for key in _SIZES if file.has(key)]
     if given:
