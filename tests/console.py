@@ -10,14 +10,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """This process's environment with the checkout's dsgen on the path and no colours or widths of the caller.
-
-    The commands beside this Python (torchrun, deepspeed) come first in PATH, as in an activated environment:
-    pytest may have been called by its path, with no other Python's torchrun in reach.
-    """
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    """This process's environment with the checkout's dsgen on the path and no colours or widths of the caller."""
     kept = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "FORCE_COLOR", "CLICOLOR_FORCE"}}
-    return kept | {"PYTHONPATH": str(ROOT), "NO_COLOR": "1", "PATH": path} | changes
+    return kept | {"PYTHONPATH": str(ROOT), "NO_COLOR": "1"} | changes
 
 
 def dsgen(

@@ -70,7 +70,7 @@ def test_any_card_is_asked_for_its_generation(tmp_path: Path, gpu: str, framewor
         ({"micro_batch": ""}, "micro-batch"),
         ({"params_b": "13"}, "6.738B parameters, the row says 13B"),
         ({"gpu": "Abacus", "gpu_mem_gb": ""}, "no GPU is called 'abacus'"),
-        ({"hidden": ""}, "nothing of hidden"),
+        ({"model": "Ours", "hidden": ""}, "nothing of hidden"),
         ({"model": "component:rope", "kind": "component"}, "module 'rope' has no formula"),
     ],
 )
