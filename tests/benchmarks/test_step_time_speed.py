@@ -4,28 +4,15 @@ Measured is processor time, the least of many tries; the unit is the standard li
 100,000 numbers, some 6 ms, so that the machine's speed cancels out.
 """
 
-import json
-from collections.abc import Callable
-from time import process_time
+from processor_time import least, parse
 
 from dsgen.planner.job import decide_spec
 from dsgen.spec.read import spec_from_text
 from dsgen.steptime.account import step_time
 
-NUMBERS = json.dumps(list(range(100_000)))
 SPEC = (
     "{model: llama-2-7b, hardware: {gpu: a100, gpus_per_node: 8}, training: {sequence_length: 4096, global_batch: 64}}"
 )
-
-
-def least(work: Callable[[], object], tries: int) -> float:
-    """Seconds of processor time."""
-    took = []
-    for _ in range(tries):
-        before = process_time()
-        work()
-        took.append(process_time() - before)
-    return min(took)
 
 
 def test_one_step_time_is_a_small_part_of_a_parse() -> None:
@@ -34,6 +21,6 @@ def test_one_step_time_is_a_small_part_of_a_parse() -> None:
     one = least(
         lambda: step_time(plan, job.shapes, job.training, job.sequence_length, job.hardware, job.target), tries=50
     )
-    unit = least(lambda: json.loads(NUMBERS), tries=10)
+    unit = parse()
     # Half a millisecond where the parse takes six.
     assert one < unit / 12, f"{one * 1e3:.3f} ms, the parse {unit * 1e3:.3f} ms"
