@@ -1,14 +1,10 @@
 """Where a rule says "the engine raises", it raises; where it says "does nothing", training goes on."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from deepspeed_configs import lint
+from one_rank import one_rank
 
 from dsgen.facts.versions import libraries
 from dsgen.lint.target import make_target
@@ -16,7 +12,6 @@ from dsgen.smoke.ops import prepare
 from dsgen.smoke.probe import probe
 from dsgen.smoke.values import Options
 
-ENGINE = Path(__file__).with_name("deepspeed_engine.py")
 TARGET = make_target(libraries()["deepspeed"].executed, "deepspeed", world_size=1)
 
 SGD = {"type": "SGD", "params": {"lr": 0.1}}
@@ -73,18 +68,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str 
     options = Options(device="cpu")
     extensions = prepare(["deepspeed_shm_comm"], probe(options, False, False, folder), options, folder, print)
     added = {key: config for key, (config, _) in RAISES.items()} | TRAINS
-    rank = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
-    ran = subprocess.run(
-        [sys.executable, str(ENGINE)],
-        input=json.dumps([{**BASE, **config} for config in added.values()]),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        env={**os.environ, **rank, "DS_ACCELERATOR": "cpu", "TORCH_EXTENSIONS_DIR": str(extensions)},
-    )
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    return dict(zip(added, json.loads(ran.stdout), strict=True))
+    got = one_rank("deepspeed_engine.py", [{**BASE, **config} for config in added.values()], extensions, 300)
+    return dict(zip(added, got, strict=True))
 
 
 @pytest.mark.parametrize("key", RAISES, ids=" ".join)

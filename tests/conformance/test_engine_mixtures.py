@@ -2,9 +2,7 @@
 
 import csv
 import json
-import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 from console import ROOT
 from deepspeed_configs import lint
 from engine_configs import engine_config
+from one_rank import one_rank
 
 from dsgen.facts.versions import libraries
 from dsgen.lint.target import make_target
@@ -20,7 +19,6 @@ from dsgen.smoke.ops import prepare
 from dsgen.smoke.probe import probe
 from dsgen.smoke.values import Options
 
-ENGINE = Path(__file__).with_name("deepspeed_engine.py")
 LIST = Path(__file__).with_name("engine_disagreements.csv")
 TARGET = make_target(libraries()["deepspeed"].executed, "deepspeed", world_size=1)
 OPS = ["deepspeed_shm_comm", "fused_adam", "cpu_adam", "cpu_adagrad"]
@@ -38,18 +36,7 @@ def extensions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def verdicts(configs: list[dict[str, Any]], extensions: Path) -> list[str | None]:
-    rank = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
-    ran = subprocess.run(
-        [sys.executable, str(ENGINE)],
-        input=json.dumps(configs),
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-        env={**os.environ, **rank, "DS_ACCELERATOR": "cpu", "TORCH_EXTENSIONS_DIR": str(extensions)},
-    )
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    said: list[str | None] = json.loads(ran.stdout)
+    said: list[str | None] = one_rank("deepspeed_engine.py", configs, extensions, 900)
     return said
 
 
