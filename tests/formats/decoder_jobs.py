@@ -17,6 +17,7 @@ from dsgen.formats.hf_config import NO_SPECIAL_TOKENS, hf_config, model_type
 from dsgen.shapes.from_row import from_row
 from dsgen.shapes.lora import with_method
 from dsgen.shapes.tiny import tiny
+from dsgen.shapes.tower import has_tower
 from dsgen.shapes.values import Shapes
 from dsgen.spec.values import Attention, Method
 
@@ -26,13 +27,15 @@ FULL, LORA = Method(), Method(type="lora", dropout=0.1)
 
 @cache
 def every_kind() -> tuple[Shapes, ...]:
-    """The first preset of each combination of traits; refused families apart."""
+    """The first preset of each combination of traits; refused families apart, and towers: their folders are refused."""
     found: dict[object, Shapes] = {}
     for model in models().values():
         try:
             shapes = from_row(model)
             decoder_source(shapes.architecture, FULL)
         except ProblemsError:
+            continue
+        if has_tower(shapes):
             continue
         a = shapes.architecture
         window, moe = a.sliding_window is not None, a.moe is not None
