@@ -1,36 +1,17 @@
 """The plan that a config amounts to: what it fixes, and for the rest what its library does by itself."""
 
-from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
 from dsgen.estimate.batch import complete
-from dsgen.formats.deepspeed.read.walk import default
+from dsgen.formats.deepspeed.read.sizes import default_buckets, default_swap, keys_of
 from dsgen.hardware import Hardware
-from dsgen.plan import Buckets, Checkpointing, Plan, Precision, Swap, Wishes, obeyed
+from dsgen.plan import Checkpointing, Plan, Precision, Wishes, obeyed
 from dsgen.planner.micro_batch import global_batch_of
 from dsgen.reading import Reading, checkpointing_of
 from dsgen.shapes.values import Shapes
 from dsgen.spec.values import Optimizer, Spec, Training
 from dsgen.target import Target
-
-_ZERO = "zero_optimization"
-_BUCKETS = {
-    "reduce": "reduce_bucket_size",
-    "allgather": "allgather_bucket_size",
-    "prefetch": "stage3_prefetch_bucket_size",
-    "max_live_parameters": "stage3_max_live_parameters",
-    "max_reuse_distance": "stage3_max_reuse_distance",
-    "persistence_threshold": "stage3_param_persistence_threshold",
-    "sub_group_size": "sub_group_size",
-}
-_SWAP = {
-    "pin_memory": "offload_optimizer.pin_memory",
-    "optimizer_buffers": "offload_optimizer.buffer_count",
-    "parameter_buffers": "offload_param.buffer_count",
-    "parameter_buffer_size": "offload_param.buffer_size",
-    "max_in_cpu": "offload_param.max_in_cpu",
-}
 
 
 def plan_of(
@@ -53,6 +34,7 @@ def plan_of(
     if batch is None:
         return None, ()
     precision = wishes.precision or _open_precision(spec, hardware, notes)
+    version = target.version("deepspeed")
     base = Plan(
         world_size=hardware.world_size,
         gpus_per_node=hardware.gpus_per_node,
@@ -61,8 +43,8 @@ def plan_of(
         checkpointing=_checkpointing(wishes, spec, notes),
         micro_batch=batch.micro_batch,
         accumulation=batch.accumulation,
-        buckets=Buckets(**_defaults(_BUCKETS, target) | _by_hidden(reading, shapes.architecture.hidden)),
-        swap=Swap(**_defaults(_SWAP, target)),
+        buckets=replace(default_buckets(version), **_by_hidden(reading, shapes.architecture.hidden)),
+        swap=default_swap(version),
     )
     kept = replace(wishes, micro_batch=None, accumulation=None, precision=None, checkpointing=None)
     return obeyed(base, kept), tuple(notes)
@@ -118,13 +100,9 @@ def _checkpointing(wishes: Wishes, spec: Spec, notes: list[str]) -> Checkpointin
     return Checkpointing("none")
 
 
-def _defaults(keys: Mapping[str, str], target: Target) -> dict[str, Any]:
-    version = target.version("deepspeed")
-    return {name: default(f"{_ZERO}.{key}", version) for name, key in keys.items()}
-
-
 def _by_hidden(reading: Reading, hidden: int) -> dict[str, int]:
     """What transformers and accelerate write over "auto", h being the model's width: h^2, 0.9 h^2 and 10 h elements
     (transformers/integrations/deepspeed.py:trainer_config_finalize; accelerate/accelerator.py:_prepare_deepspeed)."""
     sizes = {"reduce": hidden * hidden, "prefetch": int(0.9 * hidden * hidden), "persistence_threshold": 10 * hidden}
-    return {name: size for name, size in sizes.items() if f"{_ZERO}.{_BUCKETS[name]}" in reading.open}
+    keys = keys_of("buckets")
+    return {name: size for name, size in sizes.items() if keys[name] in reading.open}

@@ -8,28 +8,18 @@ from dataclasses import dataclass
 
 from dsgen.errors import ProblemsError
 from dsgen.formats.deepspeed.read import read
+from dsgen.formats.deepspeed.read.sizes import default_buckets
 from dsgen.hardware import Hardware
 from dsgen.lint import versions
 from dsgen.lint.config_file import ConfigFile
 from dsgen.lint.effective import stage, whole
-from dsgen.lint.schema import deepspeed_schema, keywords
 from dsgen.lint.target import LintTarget
 from dsgen.memory.account import account
 from dsgen.memory.ledger import DeviceAccount
-from dsgen.plan import Buckets, Plan, Precision, obeyed
+from dsgen.plan import Plan, Precision, obeyed
 from dsgen.shapes.lora import with_method
 from dsgen.spec.values import Method, Optimizer, Training
 from dsgen.target import Target
-
-_SIZES = {
-    "reduce": "reduce_bucket_size",
-    "allgather": "allgather_bucket_size",
-    "prefetch": "stage3_prefetch_bucket_size",
-    "max_live_parameters": "stage3_max_live_parameters",
-    "max_reuse_distance": "stage3_max_reuse_distance",
-    "persistence_threshold": "stage3_param_persistence_threshold",
-    "sub_group_size": "sub_group_size",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +73,6 @@ def least_of(file: ConfigFile, target: LintTarget) -> Weighed | None:
 
 
 def _base(file: ConfigFile, target: LintTarget, micro: int, precision: Precision) -> Plan:
-    zero = deepspeed_schema()["properties"]["zero_optimization"]["properties"]
-    sizes = {name: int(keywords(zero[key], target.deepspeed)["default"]) for name, key in _SIZES.items()}
     assert target.world_size is not None
     assert target.checkpointing is not None
     return Plan(
@@ -95,7 +83,7 @@ def _base(file: ConfigFile, target: LintTarget, micro: int, precision: Precision
         checkpointing=target.checkpointing,
         micro_batch=micro,
         accumulation=whole(file.get("gradient_accumulation_steps")) or 1,
-        buckets=Buckets(**sizes),
+        buckets=default_buckets(versions.show(target.deepspeed)),
     )
 
 

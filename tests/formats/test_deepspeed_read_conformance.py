@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from dsgen.documents.hjson_text import read_hjson
 from dsgen.documents.source import decode
 from dsgen.facts.versions import libraries
 from dsgen.formats.deepspeed.read import read
-from dsgen.formats.deepspeed.read.walk import default
+from dsgen.formats.deepspeed.read.sizes import default_buckets
 from dsgen.reading import Reading
 from dsgen.target import Target
 
@@ -114,17 +115,7 @@ def test_made_configs_are_read_as_deepspeed_reads_them() -> None:
 def test_sizes_that_a_file_leaves_out_are_deepspeeds_defaults() -> None:
     (theirs,) = _parsed([MICRO | {"zero_optimization": {"stage": 3}}])
     assert theirs is not None
-    names = {
-        "reduce": "reduce_bucket_size",
-        "allgather": "allgather_bucket_size",
-        "prefetch": "stage3_prefetch_bucket_size",
-        "max_live_parameters": "stage3_max_live_parameters",
-        "max_reuse_distance": "stage3_max_reuse_distance",
-        "persistence_threshold": "stage3_param_persistence_threshold",
-        "sub_group_size": "sub_group_size",
-    }
-    known = {name: default(f"zero_optimization.{key}", EXECUTED) for name, key in names.items()}
-    assert known == theirs["buckets"]
+    assert asdict(default_buckets(EXECUTED)) == theirs["buckets"]
 
 
 @pytest.mark.full
