@@ -90,7 +90,7 @@ def test_the_table_names_its_sources_and_measured_its_errors() -> None:
 def test_it_takes_less_than_20_ms_from_cold() -> None:
     """Reading the table and finding the nearest, beside what a plan imports anyway; the least of five processes."""
     code = (
-        "import sys; sys.path[:0] = ['tests/memory']\n"
+        "import sys; sys.path[:0] = ['tests', 'tests/memory']\n"
         "from worlds import *\nfrom time import process_time as now\n"
         "training = Training(); shapes = shapes_of(LLAMA_3_8B, training); args = (plan(), shapes, training)\n"
         "at = now()\nfrom dsgen.memory.basis import basis_of\nbasis_of(*args, hardware(), Target())\nprint(now() - at)"

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+from architectures import GPT_2_XL, LLAMA_2_7B
+
 from dsgen.facts.gpus import find_gpu
 from dsgen.hardware import Hardware
 from dsgen.memory.account import account
@@ -17,40 +19,9 @@ from dsgen.target import Target
 
 GIB = 2**30
 
-LLAMA_2_7B = Architecture(
-    family="llama-2",
-    hf_architecture="LlamaForCausalLM",
-    layer_class="LlamaDecoderLayer",
-    layers=32,
-    hidden=4096,
-    heads=32,
-    kv_heads=32,
-    head_dim=128,
-    intermediate=11008,
-    vocab=32000,
-    tied=False,
-)
 LLAMA_3_8B = replace(LLAMA_2_7B, family="llama-3", kv_heads=8, intermediate=14336, vocab=128256)
 # Case BR-045: 36 layers, hidden 4096, 32 heads, vocabulary 32000, about 7.4e9 parameters.
-GPT_7B = Architecture(
-    family="gpt2",
-    hf_architecture="GPT2LMHeadModel",
-    layer_class="GPT2Block",
-    layers=36,
-    hidden=4096,
-    heads=32,
-    kv_heads=32,
-    head_dim=128,
-    intermediate=16384,
-    vocab=32000,
-    tied=True,
-    mlp="gelu",
-    norm="layernorm",
-    attention_bias="all",
-    mlp_bias=True,
-    positional="learned",
-    max_positions=1024,
-)
+GPT_7B = replace(GPT_2_XL, layers=36, hidden=4096, heads=32, kv_heads=32, head_dim=128, intermediate=16384, vocab=32000)
 
 BUCKETS = Buckets(
     reduce=50_000_000,

@@ -3,9 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+from architectures import GPT_2_XL, LLAMA_2_7B
+
 from dsgen.facts.gpus import find_gpu
+from dsgen.formats.deepspeed.read.sizes import default_buckets
 from dsgen.hardware import Hardware
-from dsgen.plan import Buckets, Checkpointing, Plan
+from dsgen.plan import Checkpointing, Plan
 from dsgen.shapes.lora import with_method
 from dsgen.shapes.tensors import build
 from dsgen.shapes.values import Architecture
@@ -15,47 +18,8 @@ from dsgen.steptime.setting import Setting, setting_of
 from dsgen.steptime.values import StepTime
 from dsgen.target import Target
 
-LLAMA_7B = Architecture(
-    family="llama-2",
-    hf_architecture="LlamaForCausalLM",
-    layer_class="LlamaDecoderLayer",
-    layers=32,
-    hidden=4096,
-    heads=32,
-    kv_heads=32,
-    head_dim=128,
-    intermediate=11008,
-    vocab=32000,
-    tied=False,
-)
-GPT_2 = Architecture(
-    family="gpt2",
-    hf_architecture="GPT2LMHeadModel",
-    layer_class="GPT2Block",
-    layers=48,
-    hidden=1600,
-    heads=25,
-    kv_heads=25,
-    head_dim=64,
-    intermediate=6400,
-    vocab=50257,
-    tied=True,
-    mlp="gelu",
-    norm="layernorm",
-    attention_bias="all",
-    mlp_bias=True,
-    positional="learned",
-    max_positions=1024,
-)
-BUCKETS = Buckets(
-    reduce=500_000_000,
-    allgather=500_000_000,
-    prefetch=50_000_000,
-    max_live_parameters=10**9,
-    max_reuse_distance=10**9,
-    persistence_threshold=100_000,
-    sub_group_size=10**9,
-)
+LLAMA_7B, GPT_2 = LLAMA_2_7B, GPT_2_XL
+BUCKETS = default_buckets("0.19.8")
 
 
 def plan(**given: Any) -> Plan:
