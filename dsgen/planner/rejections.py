@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from dsgen.legality.check import explain
 from dsgen.legality.gradient_sums import sums_coarsely
+from dsgen.legality.values import Row
 from dsgen.plan import Plan
 from dsgen.planner.choose import Choice
 from dsgen.planner.gradients import coarse_reason
@@ -29,10 +30,7 @@ def _entries(search: Search, below: list[Option], chosen: Candidate, plans: set[
     all_coarse = sums_coarsely(chosen.plan)
     for other in below:
         if rows := search.forbidding(other):
-            if rows[0].name not in said:
-                said.add(rows[0].name)
-                plan = search.maker.make(other.rung, other.splits[0], exactly=False)
-                yield Rejected(plan=plan, reason=f"{explain(rows[0], plan)} [{rows[0].name}]")
+            yield from _illegal(search, other, rows[0], said)
             continue
         candidate = search.best(other)
         if candidate is None:
@@ -53,6 +51,14 @@ def _entries(search: Search, below: list[Option], chosen: Candidate, plans: set[
                 yield Rejected(plan=candidate.plan, reason=f"{name}: fits, but {slower_words(candidate, chosen)}")
 
 
+def _illegal(search: Search, option: Option, row: Row, said: set[str]) -> Iterator[Rejected]:
+    """Each rule is told of once, for the first plan that it forbids."""
+    if row.name not in said:
+        said.add(row.name)
+        plan = search.maker.make(option.rung, option.splits[0], exactly=False)
+        yield Rejected(plan=plan, reason=f"{explain(row, plan)} [{row.name}]")
+
+
 def all_weighed(search: Search) -> tuple[Rejected, ...]:
     """Where nothing fits: every legal option that splits nothing but the data, and of the others the one of each split
     that comes closest."""
@@ -66,10 +72,7 @@ def _nothing(search: Search) -> Iterator[Rejected]:
     recomputes_all = any(option.rung.checkpointing.kind == "full" for option in search.options)
     for option in search.options:
         if rows := search.forbidding(option):
-            if rows[0].name not in said:
-                said.add(rows[0].name)
-                plan = search.maker.make(option.rung, option.splits[0], exactly=False)
-                yield Rejected(plan=plan, reason=f"{explain(rows[0], plan)} [{rows[0].name}]")
+            yield from _illegal(search, option, rows[0], said)
             continue
         ranks = option.rung.ranks
         if ranks != PLAIN and recomputes_all and option.rung.checkpointing.kind != "full":
