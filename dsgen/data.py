@@ -1,7 +1,9 @@
-"""Where schemas/ and templates/ lie: beside the package in a checkout, inside it once installed."""
+"""Where schemas/ and templates/ lie: beside the package in a checkout, inside it once installed; and the schemas, read once."""
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 _PACKAGE = Path(__file__).resolve().parent
 _CHECKOUT = _PACKAGE.parent
@@ -18,6 +20,16 @@ def _root() -> Path:
 def schema_path(name: str) -> Path:
     """Path of ``schemas/<name>.schema.json``."""
     return _root() / "schemas" / f"{name}.schema.json"
+
+
+@cache
+def read_schema(name: str) -> Mapping[str, Any]:
+    """The schema of that name as checked in, parsed once in a process, whoever asks."""
+    import json  # late: most commands look at no schema
+
+    with open(schema_path(name), encoding="utf-8") as file:
+        schema: Mapping[str, Any] = json.load(file)
+    return schema
 
 
 def templates_dir() -> Path:

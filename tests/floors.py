@@ -62,7 +62,7 @@ FLOORS: tuple[tuple[Room, ...], ...] = (
     ),
     (
         Room("units", ("dsgen.units",), "sizes, counts and numbers as people write them"),
-        Room("data", ("dsgen.data",), "where schemas/ and templates/ lie"),
+        Room("data", ("dsgen.data",), "where schemas/ and templates/ lie; the schemas, read once"),
         Room("signals", ("dsgen.signals",), "how a command that is told to end does so"),
         Room("processes", ("dsgen.processes",), "worker processes: started, read along with, ended"),
     ),

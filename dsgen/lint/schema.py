@@ -32,24 +32,20 @@ Each key of ``schemas/deepspeed.schema.json`` is plain JSON Schema plus one ``x-
 ``read_by``               the file of DeepSpeed that reads the key, if its parser does not
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from dsgen.data import schema_path
+from dsgen.data import read_schema
 from dsgen.lint import versions
 from dsgen.lint.versions import Version
 
 Schema = Mapping[str, Any]
 
 
-@cache
 def deepspeed_schema() -> Schema:
     """The whole schema, as checked in."""
-    with open(schema_path("deepspeed"), encoding="utf-8") as file:
-        schema: Schema = json.load(file)
-    return schema
+    return read_schema("deepspeed")
 
 
 def newest() -> str:

@@ -1,23 +1,19 @@
 """schemas/spec.schema.json, and what the reader asks it."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from dsgen.data import schema_path
+from dsgen.data import read_schema
 from dsgen.spec.scalars import DESCRIPTIONS
 from dsgen.spec.words import listed
 
 Schema = Mapping[str, Any]
 
 
-@cache
 def spec_schema() -> Schema:
     """The schema of a spec."""
-    with open(schema_path("spec"), encoding="utf-8") as file:
-        schema: Schema = json.load(file)
-    return schema
+    return read_schema("spec")
 
 
 def flat(schema: Schema) -> Schema:

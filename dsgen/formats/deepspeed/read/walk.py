@@ -3,13 +3,11 @@
 Reads ``schemas/deepspeed.schema.json``: its ``x-dsgen`` objects with since, until, renamed_to, alias_of, dead, auto.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from dsgen.data import schema_path
+from dsgen.data import read_schema
 from dsgen.documents.document import Path
 from dsgen.facts.versions import version_key
 from dsgen.reading import LeftOut
@@ -31,12 +29,9 @@ class Entry:
     """It is "auto", and whoever loads the file fills it in."""
 
 
-@cache
 def deepspeed_schema() -> Schema:
     """The whole schema, as checked in."""
-    with open(schema_path("deepspeed"), encoding="utf-8") as file:
-        schema: Schema = json.load(file)
-    return schema
+    return read_schema("deepspeed")
 
 
 def entries(config: Mapping[str, Any], version: str, loader: str) -> Iterator[Entry | LeftOut]:
