@@ -1,4 +1,4 @@
-"""Where schemas/ and templates/ lie: beside the package in a checkout, inside it once installed; and the schemas, read once."""
+"""Where schemas/ and templates/ lie: beside the package in a checkout, inside it once installed; the schemas, read."""
 
 from collections.abc import Mapping
 from functools import cache
